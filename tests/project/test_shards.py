@@ -87,3 +87,40 @@ def test_columns_in_disorder_are_sorted_before_they_are_shared(three_cores: None
     learner = nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
     learner.learn(np.ones((2, 4)), [1.0, -1.0])
     np.testing.assert_array_equal(learner.predict(X), learner.predict(turned))
+
+
+def test_members_learn_side_by_side_what_they_learn_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(60, 3)), np.sign(random.normal(size=60))
+
+    def learnt() -> tuple[np.ndarray, str]:
+        aggregate = nr.Aggregate(
+            [
+                nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), rate)
+                for rate in (nr.rates.Constant(0.1), nr.rates.Adaptive(1.0), nr.rates.ScaleFree())
+            ]
+        )
+        made = aggregate.learn(X, y)
+        with pytest.raises(ValueError, match=r"^X row 1"):
+            aggregate.learn([[1.0, 0.0, 0.0], [np.inf, 0.0, 0.0]], [1.0, 1.0])
+        return np.append(made, aggregate.predict(X)), str(aggregate.certificate())
+
+    alone, words = learnt()
+    monkeypatch.setattr(shards, "WORTH_SHARING", 1)
+    monkeypatch.setattr(shards, "cores", lambda: 3)
+    together, same = learnt()
+    np.testing.assert_array_equal(alone, together)
+    assert words == same
+
+
+def test_a_member_that_diverges_in_its_thread_undoes_all(three_cores: None) -> None:
+    members = [
+        nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(eta))
+        for eta in (1e-9, 1e40)
+    ]
+    aggregate = nr.Aggregate(members)
+    with pytest.raises(OverflowError):
+        aggregate.learn(1e30 * np.ones((9, 1)), np.ones(9))
+    assert members[0].rounds == members[1].rounds == aggregate.certificate().rounds < 9

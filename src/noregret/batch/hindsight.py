@@ -222,7 +222,7 @@ def _problem(
 def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
     """Return the shards: as many as asked for, else one a worker if they pay."""
     if count is None:
-        count = workers if rows.values.size >= WORTH_SHARING else 1
+        count = workers if rows.stored >= WORTH_SHARING else 1
     return Shards(min(count, len(rows)), workers)
 
 

@@ -50,7 +50,7 @@ class SideBySide(Ascent):
     def visit(self, course: dual.Course) -> tuple[int, float, float, float]:
         """Visit the rows in turns of all shards, or alone if they are few."""
         active, rows = int(course.active), self.problem.rows
-        features = rows.values.size * active / len(rows)
+        features = rows.stored * active / len(rows)
         least = max(LEAST_TURN, WORTH_JOINING * self.locals.size)
         if features < LEAST_TURN:
             return super().visit(course)

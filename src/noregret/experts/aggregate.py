@@ -31,6 +31,7 @@ from noregret.proof.ledger import SIZE
 from noregret.proof.statement import Statement, at_least, at_most
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
+from noregret.shards import Shards
 from noregret.turns import one_at_a_time
 from noregret.visible import Readable
 
@@ -180,17 +181,24 @@ class Aggregate(Readable):
             part, given = slice(start, stop), rows.part(start, stop).plain()
             made = np.empty((stop - start, len(self.learners)))
             own = () if weight is None else (weights[part],)
-            for k in order:
+
+            def learn_one(place: int, _: int) -> None:
+                k = order[place]
                 try:
                     learnt = self.learners[k].learn(given, labels[part], *own)
                 except (OverflowError, ValueError) as error:
-                    if isinstance(error, ValueError) and start == 0 and k == order[0]:
+                    if isinstance(error, ValueError) and start == 0 and place == 0:
                         raise
                     self._refuse(f"learner {k} cannot go on: {error}", error)
                 try:
                     made[:, k] = as_predictions(learnt, stop - start)
                 except ValueError as error:
                     self._refuse(f"learner {k} cannot go on: {error}", error)
+
+            # Learners that cannot be undone learn one after the other, until one refuses.
+            numbers = rows.part(start, stop).stored * len(order) if self._undoable() else 0
+            workers = Shards.of(numbers, len(order)).workers
+            Shards(len(order), workers).each(len(order), learn_one)
             predictions[part] = self._mix(given, labels[part], weights[part], made)
 
         for start, stop in rows.chunks():

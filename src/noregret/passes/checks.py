@@ -104,7 +104,7 @@ def sorted_or_refused(rows: Rows, offset: int) -> Rows:
         row, fault = check_rows(part.indptr, part.indices, part.values, part.width)
         return begin + int(row), fault
 
-    found = Shards.of(rows.values.size, len(rows)).each(len(rows), first_fault)
+    found = Shards.of(rows.stored, len(rows)).each(len(rows), first_fault)
     row, fault = next((one for one in found if one[1]), found[-1])
     if not fault:
         return Rows(rows.indptr, rows.indices, rows.values, rows.width, len(rows))

@@ -81,7 +81,7 @@ def products(weights: Vector, rows: Rows) -> Vector:
         part = rows.part(begin, end)
         predict_rows(weights, part.indptr, part.indices, part.values, found[begin:end])
 
-    Shards.of(rows.values.size, len(rows)).each(len(rows), predicted)
+    Shards.of(rows.stored, len(rows)).each(len(rows), predicted)
     return found
 
 

@@ -47,6 +47,11 @@ class Rows:
         """Whether `values` is a matrix."""
         return self.values.ndim == 2
 
+    @property
+    def stored(self) -> int:
+        """How many features are stored: those of these rows, not of all that a view shares."""
+        return self.values.size if self.dense else int(self.indptr[-1] - self.indptr[0])
+
     def part(self, start: int, stop: int) -> Rows:
         """Return rows start to stop - 1 as a view."""
         if start == 0 and stop == len(self):
