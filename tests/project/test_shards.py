@@ -124,3 +124,28 @@ def test_a_member_that_diverges_in_its_thread_undoes_all(three_cores: None) -> N
     with pytest.raises(OverflowError):
         aggregate.learn(1e30 * np.ones((9, 1)), np.ones(9))
     assert members[0].rounds == members[1].rounds == aggregate.certificate().rounds < 9
+
+
+def test_learners_are_compared_side_by_side_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(80, 3)), np.sign(random.normal(size=80))
+
+    def compared(rates: dict[str, Any]) -> str:
+        learners = {
+            name: nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), rate)
+            for name, rate in rates.items()
+        }
+        # One that diverges is left behind, the others go on.
+        diverging = nr.MirrorDescent(
+            nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(1e50)
+        )
+        return str(nr.evaluate.compare(learners | {"diverging": diverging}, X, y))
+
+    rates = {"slow": nr.rates.Constant(0.01), "fast": nr.rates.Constant(1.0)}
+    alone = compared(rates)
+    monkeypatch.setattr(shards, "WORTH_SHARING", 1)
+    monkeypatch.setattr(shards, "cores", lambda: 3)
+    assert compared(rates) == alone and "diverging" in alone
+    twice = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
+    nr.evaluate.compare({"a": twice, "b": twice}, X, y)
+    assert twice.rounds == 160

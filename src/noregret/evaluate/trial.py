@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from noregret.rounding import down_each, up_each
 from noregret.scoring.growing import learn_block
+from noregret.shards import Shards
 
 if TYPE_CHECKING:
     from noregret.arrays import Vector
@@ -194,18 +195,30 @@ def watch(
             _look(trials)
             yield seen
             continue
-        for trial in trials:
-            if not trial.failure:
-                try:
-                    trial.learn(part)
-                except OverflowError as error:
-                    if len(trials) == 1:
-                        raise
-                    trial.failure = str(error)
+        _learn(trials, part)
         seen += len(part)
     if seen > looked:
         _look(trials)
         yield seen
+
+
+def _learn(trials: Sequence[Trial], part: Block) -> None:
+    """Let all learners learn a block, several at a time if it is large."""
+
+    def learn_one(k: int, _: int) -> None:
+        try:
+            if not trials[k].failure:
+                trials[k].learn(part)
+        except OverflowError as error:
+            if len(trials) == 1:
+                raise
+            trials[k].failure = str(error)
+
+    # A learner that is compared with itself learns twice, one time after the other.
+    learners = len({id(trial.learner) for trial in trials})
+    numbers = len(part.indices) * learners if learners == len(trials) else 0
+    workers = Shards.of(numbers, learners).workers
+    Shards(len(trials), workers).each(len(trials), learn_one)
 
 
 def _look(trials: Sequence[Trial]) -> None:
