@@ -62,7 +62,8 @@ interpreted:
 
 compiled: interpreted
 	@echo "== tests of machine code"
-	@$(TESTING) -n 2 --dist worksteal -m 'compiled and not soak and not fuzz' tests
+	@$(TESTING) -n 2 --dist worksteal -m 'compiled and not soak and not fuzz' \
+		$$(grep -rl --include='test_*.py' 'mark\.compiled' tests)
 
 coverage: $(VENV)/installed-test
 	@echo "== lines of src that the tests run, kernels interpreted: machine code leaves no trace"
