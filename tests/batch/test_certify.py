@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import noregret as nr
 from noregret import losses, mirrors, rates
+from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
 from tests.truth.comparators import Class, comparators
 from tests.truth.learners import COMBOS, Combo
@@ -201,6 +202,20 @@ def test_bad_input_is_refused_in_one_line(change: dict[str, Any], message: str) 
     with pytest.raises(ValueError, match=message) as caught:
         nr.certify(**(given | change))
     assert "\n" not in str(caught.value)
+
+
+class Uphill(losses.Squared):
+    """A loss whose slope has the wrong sign: its tangents are no floors."""
+
+    def slope(self, y, p):  # type: ignore[no-untyped-def]
+        return -2.0 * (p - y)
+
+
+def test_a_loss_that_its_slopes_do_not_support_is_refused_at_once() -> None:
+    assert Certifier(losses.Squared()).certificate().rounds == 0
+    for loss in (Uphill(), losses.Loss()):
+        with pytest.raises(ValueError, match=type(loss).__name__):
+            Certifier(loss)
 
 
 def test_no_rows_prove_nothing() -> None:

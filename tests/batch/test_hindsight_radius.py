@@ -10,6 +10,8 @@ from scipy.optimize import brentq, minimize
 
 import noregret as nr
 from noregret.batch import hindsight
+from noregret.batch.problem import Problem
+from noregret.norms import norm_upper
 from tests.batch.test_hindsight import objective, random_rows
 from tests.real_data.test_real_data import matrix
 from tests.sizes import sized, some
@@ -113,6 +115,19 @@ def test_the_floor_of_a_run_is_below_the_best_in_the_ball() -> None:
     certificate = learner.certificate()
     assert certificate.floor(2.0) <= best.primal
     assert certificate.loss - best.dual <= certificate.regret_bound(2.0) + best.gap
+
+
+@pytest.mark.parametrize("radius", [0.3, 1.0, 7.0])
+def test_weights_are_moved_into_the_ball_as_certainly_as_norms_are_known(radius: float) -> None:
+    rng = np.random.default_rng(27)
+    problem = Problem.of([[1.0]], [1], nr.losses.Hinge(), radius=radius)
+    for d in range(1, 40):
+        direction = rng.normal(size=d)
+        direction *= radius / np.linalg.norm(direction)
+        for length in (0.5, 1.0, 1.0 + 1e-15, 2.0):
+            inside = problem.inside(length * direction)
+            assert norm_upper(inside, 2.0) <= radius
+            np.testing.assert_allclose(inside, min(length, 1.0) * direction, rtol=1e-13)
 
 
 @pytest.mark.compiled

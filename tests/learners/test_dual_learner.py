@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,6 +149,45 @@ def test_a_loss_of_ones_own() -> None:
     losses_of_w = sum(Rounded().value(a, b) for a, b in zip(y, X @ w, strict=True))
     assert learner.dual == pytest.approx(0.5 * float(w @ w) + losses_of_w, rel=1e-9)
     assert "Rounded is taken at its word to be convex" in str(learner.certificate())
+
+
+#: Short rows, on which no theorem is contradicted.
+SHORT, SIGNS = np.array([[0.3, 0.1], [-0.2, 0.4], [0.1, -0.3]]), np.array([1.0, -1.0, 1.0])
+THEOREMS = ["dual ascent, aggressive steps", "dual ascent, aggressive mistakes"]
+
+
+def theorems(loss: losses.Loss, weight: list[float] | None = None) -> list[bool]:
+    """Return which of the theorems hold for a run on the short rows."""
+    learner = DualAscent(loss, mirrors.Euclidean(), 0.5)
+    learner.learn(SHORT, SIGNS, weight)
+    bounds = {theorem.name: theorem for theorem in learner.certificate().bounds_for(1.0)}
+    assert all(math.isinf(bounds[name].value) != bounds[name].applies for name in THEOREMS)
+    return [bounds[name].applies for name in THEOREMS]
+
+
+def test_theorems_about_the_hinge_are_not_claimed_for_another_loss_with_a_margin() -> None:
+    assert theorems(losses.Hinge()) == [True, True]
+    assert theorems(losses.SquaredHinge()) == [False, False]
+    # A subclass may mean something else by its margin.
+    assert theorems(type("Own", (losses.Hinge,), {})()) == [False, False]
+
+
+def test_theorems_about_examples_of_weight_1_are_not_claimed_for_other_weights() -> None:
+    assert theorems(losses.Hinge(), [1.0, 1.0, 1.0]) == [True, True]
+    assert theorems(losses.Hinge(), [1.0, 0.5, 1.0]) == [False, False]
+    assert theorems(losses.Hinge(), [1.0, 1.0, 2.0]) == [False, False]
+
+
+def test_mistakes_have_not_raised_the_dual_by_more_than_it_is() -> None:
+    learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), 0.5)
+    learner.learn(SHORT, SIGNS)
+    proof = learner.certificate()
+    assert proof.mistakes > 0 and proof.dual > 0.0
+    for risen in (0.5 * proof.dual, 2.0 * proof.dual, math.inf):
+        gain = proof.gain_at_most(risen)
+        most = min(risen, proof.dual)
+        assert Fraction(gain) * proof.mistakes <= Fraction(most)
+        assert gain == pytest.approx(most / proof.mistakes, rel=1e-12)
 
 
 BAD: list[tuple[Any, str]] = [

@@ -143,3 +143,22 @@ def test_products_of_multipliers_and_limits_are_rounded(seed: int) -> None:
     assert Fraction(solver.value) <= true - Fraction(EPSILON) * sum(
         a * abs(b) for a, b in zip(exact(m), exact(r), strict=True)
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_products_of_multipliers_and_constraints_are_rounded(seed: int) -> None:
+    ends = 2.0**30 * np.random.default_rng(seed).random(200)
+    # 0.1 a and 0.3 (a / 3) cancel but for their rounding; the last limit lifts D to 1.
+    a = np.concatenate([ends, -ends / 3.0, [0.0]])
+    m = np.concatenate([np.full(200, 0.1), np.full(200, 0.3), [1.0]])
+    r = np.concatenate([np.zeros(400), [-1.0]])
+    z = abs(sum(b * c for b, c in zip(exact(m), exact(a), strict=True)))
+    error = Fraction(EPSILON) * sum(b * abs(c) for b, c in zip(exact(m), exact(a), strict=True))
+    # So small a strength that z^2 / (2 strength) is seen for a z that is off by the error.
+    strength = float(1000 * error) ** 2
+    problem = Problem.of(np.zeros((1, 1)), [0.0], losses.Absolute(), strength=strength)
+    solver = ConstrainedSolver(problem, limits=Limits(a[:, None], r, a * a, None))
+    solver.multipliers = m
+    solver.examine()
+    assert 0.5 < solver.value
+    assert Fraction(solver.value) <= 1 - (z + error) ** 2 / (2 * Fraction(strength))

@@ -20,6 +20,7 @@ from noregret.passes.descent.linear import Found, _add_regularizer
 from noregret.passes.rounds import Round
 from noregret.passes.slots import Slot
 from noregret.passes.sync import rebuild
+from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import Entry
 from noregret.rounding import EPSILON
 
@@ -78,6 +79,23 @@ def test_scaled_travel_has_every_feature_in_units_of_the_largest_so_far(rate: ra
     travel = float(np.sum(np.abs(X) / np.maximum.accumulate(np.abs(X))))
     entered = learner.certificate().ledger[Entry.SCALED_TRAVEL]
     assert 2.0 * travel >= entered >= travel * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e-170])
+def test_the_length_of_scaled_features_is_rounded_up(weight: float) -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        learner = nr.MirrorDescent(losses.Hinge(), mirrors.Euclidean(), rates.ScaleFree())
+        # Squares of weights of 1e-170 underflow.
+        learner.learn(rng.normal(size=(3, 20)), [1.0, -1.0, 1.0], [weight] * 3)
+        proof, sizes = learner.certificate(), learner.sizes
+        assert isinstance(proof.evidence, FeatureSizes) and sizes is not None
+        ratios = (Fraction(z) / Fraction(m) for z, m in zip(proof.gradient, sizes, strict=True))
+        square = sum((ratio * ratio for ratio in ratios), Fraction())
+        length = proof.evidence.scaled_length
+        assert 0 < square <= Fraction(length) ** 2
+        unweighted = math.sqrt(square / Fraction(weight) ** 2)
+        assert length == pytest.approx(weight * unweighted, rel=1e-11, abs=1e-149)
 
 
 CLASSES = [

@@ -187,6 +187,13 @@ def test_missing_values_are_an_indicator_with_one_remark_a_column(tmp_path):
     )
 
 
+def test_a_text_is_not_missing_because_it_begins_so(tmp_path):
+    # 319 bytes: the word of "?" is 1, its length, and then its byte, which as a number is 319.
+    texts = ["?!", "?" * 5, "?" * 6, "?" * 319, "NAN", "NA NA NA"]
+    path = write(tmp_path, "a,y\n" + "".join(f"{text},1\n" for text in texts))
+    assert [row[2] for row in examples_of(nr.read(path))] == [{f"a={text}": 1.0} for text in texts]
+
+
 @pytest.mark.parametrize("threads", [0, 2])
 def test_names_of_missing_values_come_in_the_order_of_the_file(tmp_path, monkeypatch, threads):
     monkeypatch.setattr(source, "CHUNK", 300)
@@ -233,6 +240,28 @@ def test_dates_are_days_and_parts_of_the_calendar(tmp_path):
         "categorical", bad
     )
     assert nr.read(bad, categorical="d").format.dates == []
+
+
+@pytest.mark.parametrize(
+    ("sound", "unsound"),
+    [
+        ("2024-02-29", "2023-02-29"),
+        ("2000-02-29", "1900-02-29"),
+        ("2024-04-30", "2024-04-31"),
+        ("2024-01-01T23:59", "2024-01-01T24:00"),
+        ("2024-01-01T00:00+23:59", "2024-01-01T00:00+24:00"),
+        ("2024-01-01T00:00-2300", "2024-01-01T00:00-2360"),
+    ],
+)
+def test_no_day_or_time_is_read_that_no_calendar_or_clock_has(tmp_path, sound, unsound):
+    path = write(tmp_path, f"d,y\n{sound},1\n")
+    when = datetime.datetime.fromisoformat(sound)
+    zone = when.utcoffset() or datetime.timedelta()
+    days = (when.replace(tzinfo=None) - zone - datetime.datetime(1970, 1, 1)).total_seconds()
+    assert examples_of(nr.read(path))[0][2]["d"] == days / 86400
+    # The first lines tell that the column has dates.
+    bad = write(tmp_path, "d,y\n" + f"{sound},1\n" * 20 + f"{unsound},2\n", "bad.csv")
+    assert f", line 22, column 1: found {unsound!r}, " in refusal("categorical", bad)
 
 
 def test_dates_may_be_named_where_the_first_rows_are_empty(tmp_path):

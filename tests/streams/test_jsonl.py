@@ -123,6 +123,8 @@ def test_labels_are_numbers_truth_values_or_names(tmp_path):
     ("line", "column", "message"),
     [
         ('{"y": 1, "a": }', 15, "expected JSON (Expecting value)"),
+        ('{"y": 1, "a": 01}', 16, "expected JSON"),
+        ('{"y": 1, "a": -007}', 17, "expected JSON"),
         ('{"y": 1, "a": NaN}', 10, "found 'NaN', expected a value"),
         ('{"y": 1, "a": -Infinity}', 10, "expected a number of size at most 1.8e+308, under 'a'"),
         ('{"y": NaN, "a": 1}', 2, "expected a label, under 'y'"),

@@ -154,6 +154,7 @@ REFUSED = [
     (b"1 tag |f x", 3, "tag", "a tag that begins with ' or touches the '|'"),
     (b"1 1 0.5 |f x", 5, "0.5", "no initial prediction other than 0"),
     (b"1 1 0 7 |f x", 7, "7", "at most three numbers"),
+    (b"1 1 0 0 |f x", 7, "0", "at most three numbers"),
     (b"1\t|f x", 2, "\\t|", "spaces, not a tab"),
     (b"1 |f x\ry", 7, "\\r", "no carriage return"),
     (b"1 |:2 x", 3, "|:2 x", "a namespace or a space"),
@@ -205,6 +206,13 @@ def test_a_feature_with_the_name_of_the_constant_is_refused() -> None:
     )
     assert named(b"1 | intercept:5 x") == {"intercept": 5.0, "x": 1.0}
     assert len(read_one(b"1 | intercept:5", constant=1.0)[2]) == 2
+
+
+@pytest.mark.parametrize("others", [b"", b"1 ", b"262143 ", b"1 262143 "])
+def test_a_feature_in_the_column_of_the_constant_is_added_to_it(others: bytes) -> None:
+    slot = CONSTANT & mask(18)
+    row = read_one(b"1 | %b%d:2" % (others, slot), constant=0.5)[2]
+    assert row == {int(name): 1.0 for name in others.split()} | {slot: 2.5}
 
 
 def test_lines_without_a_label_are_kept_when_asked() -> None:

@@ -85,6 +85,19 @@ def test_sparse_equals_the_dense_algorithm(alpha: float, n: int, density: float)
         assert dense.weights == pytest.approx(reference.w, rel=1e-10)
 
 
+@pytest.mark.parametrize("n", [3, 7, 20])
+def test_a_set_of_one_point_is_all_that_weights_and_their_average_can_be(n: int) -> None:
+    """Alpha = 1 leaves 1/n alone; rounding may put even the largest weight below it."""
+    rng = np.random.default_rng(n)
+    places = np.arange(20), rng.integers(n, size=20)
+    X = scipy.sparse.csr_matrix((rng.normal(size=20), places), shape=(20, n))
+    learner = make(1.0, 0.3, n)
+    predictions = learner.learn(X, rng.normal(size=20))
+    assert predictions == pytest.approx(X.sum(axis=1).A1 / n, rel=1e-12)
+    assert learner.weights == pytest.approx(np.full(n, 1 / n), rel=1e-12)
+    assert learner.average == pytest.approx(np.full(n, 1 / n), rel=1e-12)
+
+
 def test_a_simplex_of_another_mass() -> None:
     """Scale s is C-EG on the features s x, at the rate that its width asks for."""
     X, y = stream(4, 20, 300, 0.1)

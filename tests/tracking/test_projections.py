@@ -280,6 +280,17 @@ def test_one_row_is_a_hyperplane(potential: Potential) -> None:
     assert doubled == pytest.approx(whole, rel=1e-8)
 
 
+@pytest.mark.parametrize("shift", [1.0, -30.0, 1000.0])
+def test_on_the_simplex_a_constant_may_be_added_to_both_sides(shift: float) -> None:
+    # Components of sum 1: <x + c, u> = y + c is the same set.
+    simplex, A, b = SimplexEntropic(), np.array([X, [0.0, 1.0, 0.0]]), np.array([1.0, 0.4])
+    plain = project_affine(simplex, W, A, b)
+    assert plain == near([0.2, 0.4, 0.4])
+    assert project_affine(simplex, W, A + shift, b + shift) == pytest.approx(plain, rel=1e-9)
+    one = project_affine(simplex, W, A[:1], b[:1])
+    assert project_affine(simplex, W, A[:1] + shift, b[:1] + shift) == pytest.approx(one, rel=1e-9)
+
+
 def test_projections_that_do_not_exist() -> None:
     for y in (0.0, 2.0, 3.0):
         with pytest.raises(ValueError, match="holds for no u > 0"):
