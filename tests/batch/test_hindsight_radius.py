@@ -117,6 +117,13 @@ def test_the_floor_of_a_run_is_below_the_best_in_the_ball() -> None:
     assert certificate.loss - best.dual <= certificate.regret_bound(2.0) + best.gap
 
 
+@pytest.mark.parametrize("radius", [1e-307, 1e-310, 2.5e-323, 5e-324])
+def test_a_subnormal_radius_has_a_best_predictor(radius: float) -> None:
+    """Weights that round back to themselves when they are shortened hung the solver."""
+    best = nr.hindsight([[1.0, 2.0], [3.0, -1.0]], [1, -1], nr.losses.Logistic(), radius=radius)
+    assert best.converged and norm_upper(best.weights, 2.0) <= radius
+
+
 @pytest.mark.parametrize("radius", [0.3, 1.0, 7.0])
 def test_weights_are_moved_into_the_ball_as_certainly_as_norms_are_known(radius: float) -> None:
     rng = np.random.default_rng(27)

@@ -156,8 +156,9 @@ class Problem:
             return weights
         inside = weights * (self.radius / max(norm_upper(weights, 2.0), self.radius))
         while norm_upper(inside, 2.0) > self.radius:
-            # A relative step, which is never 0, so that the loop ends.
-            inside *= 1.0 - (len(inside) + 16.0) * EPSILON
+            shorter = inside * (1.0 - (len(inside) + 16.0) * EPSILON)
+            # Subnormal weights round back to themselves: the next number ends the loop.
+            inside = np.where(shorter == inside, np.nextafter(inside, 0.0), shorter)
         return inside
 
     def mean_square(self) -> float:
