@@ -110,6 +110,13 @@ def test_gaps_of_shards_are_those_of_all_rows() -> None:
         assert shared.primal_upper(weights) == pytest.approx(whole.primal_upper(weights), rel=1e-13)
 
 
+def test_gradients_that_cancel_between_shards_keep_their_digits() -> None:
+    X, y = np.array([[1e16], [1.0], [-1e16]]), np.ones(3)
+    problem = Problem.of(X, y, nr.losses.Absolute(), strength=1.0)
+    shared = replace(problem, shards=Shards(3))
+    assert shared.gradient(np.ones(3))[0].tolist() == [1.0]
+
+
 def test_several_classes_and_defaults() -> None:
     X, _ = stream(6)
     classes = np.random.default_rng(7).integers(3, size=len(X))

@@ -149,3 +149,30 @@ def test_learners_are_compared_side_by_side_as_one_by_one(monkeypatch: pytest.Mo
     twice = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
     nr.evaluate.compare({"a": twice, "b": twice}, X, y)
     assert twice.rounds == 160
+
+
+def test_learners_that_cannot_be_undone_learn_one_after_the_other(three_cores: None) -> None:
+    """A stranger's learner must not have learnt rows that one before it refuses."""
+    seen: list[int] = []
+
+    class Stranger:
+        loss, dimension = nr.losses.Squared(), 1
+
+        def __init__(self, refuses: bool) -> None:
+            self.refuses = refuses
+
+        def learn(self, X: Any, y: Any) -> Any:
+            if self.refuses:
+                raise ValueError("no")
+            seen.append(len(y))
+            return np.zeros(len(y))
+
+        def predict(self, X: Any) -> Any:
+            return np.zeros(len(as_rows(X)))
+
+        def save(self, path: Any) -> None:
+            raise NotImplementedError
+
+    with pytest.raises(ValueError, match=r"^no$"):
+        nr.Aggregate([Stranger(True), Stranger(False)]).learn([[1.0], [2.0]], [1.0, 2.0])
+    assert not seen
