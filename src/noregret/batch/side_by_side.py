@@ -90,8 +90,6 @@ class SideBySide(Ascent):
         if gain < square:
             gamma = 0.5 * gain / square
             dual.retreat(self.records, order, gamma)
-            # Slopes are not where the visits left them, so that no row is settled.
-            ends = [end for _, end in pieces]
         self.theta += gamma * self.whole
         if parts > 0.0:
             self.spread = min(max(square / parts, 1.0), float(shards.count))
