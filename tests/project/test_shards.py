@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def test_an_error_is_raised_when_all_shards_have_ended() -> None:
         begun.wait(10.0)
         if begin == 0:
             raise OverflowError("shard 0")
+        time.sleep(0.2)
         ended.append(begin)
 
     with pytest.raises(OverflowError, match="shard 0"):
