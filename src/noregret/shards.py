@@ -39,7 +39,7 @@ class Shards:
 
     @classmethod
     def of(cls, numbers: int, rows: int) -> Shards:
-        """Return one shard a core for rows that together hold so many numbers, or one."""
+        """Return one shard a core for rows with at least WORTH_SHARING numbers, else one shard."""
         count = max(min(cores(), rows), 1) if numbers >= WORTH_SHARING else 1
         return cls(count, count)
 
