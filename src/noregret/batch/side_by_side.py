@@ -13,7 +13,7 @@ with the quadratic term times sigma', -f* is concave and the conjugate of the re
 falls. sigma' is ||D||^2 / sum_k ||D_k||^2 of the turn before, within [1, K]: 1 if the shards' steps
 are orthogonal, K if they are equal.
 Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
-Primal-Dual Optimization, eq. 9 to 11 (fixed shards, gamma = 1, sigma' = K).
+Primal-Dual Optimization, 2015: CoCoA+, with fixed shards, one turn, gamma = 1 and sigma' = K.
 """
 
 from __future__ import annotations
