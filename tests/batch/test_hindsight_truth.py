@@ -226,10 +226,10 @@ def test_compiled_epochs_do_what_is_written(
         interpreted.state = np.uint64(
             dual.shuffle(interpreted.order, interpreted.active, interpreted.state)
         )
-        active, largest, _, _ = dual.ascend.py_func(
-            loss, mirror, problem.block, interpreted.memory, interpreted.square,
-            interpreted.active, interpreted.far, np.uint64(1),
-        )  # fmt: skip
+        course = dual.Course(interpreted.active, interpreted.far, np.uint64(1))
+        active, largest, *_ = dual.ascend.py_func(
+            loss, mirror, problem.block, interpreted.memory, interpreted.square, course, None
+        )
         interpreted.active, interpreted.far = np.uint64(active), SETTLED * largest
     assert compiled.active == interpreted.active
     assert np.allclose(compiled.slopes, interpreted.slopes, rtol=1e-9, atol=1e-12)
