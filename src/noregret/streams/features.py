@@ -1,6 +1,6 @@
 r"""Where named features go: to the columns of an exact dictionary, or to hashed slots.
 
-And the features that are made of columns of a table, the words of texts and products:
+And the features derived from columns of a table, the words of texts and products:
 - Words are runs of letters, digits and underscores (`\w+`), in lower case. With ngram=n also up to
   n words in a row, joined by spaces, and with skips=k up to k words may be left out between them.
   The features of the column "text" are called "text=word" and "text=two words".

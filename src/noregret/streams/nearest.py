@@ -119,7 +119,7 @@ def _times_plus(limbs, count, factor, addend):  # type: ignore[no-untyped-def]
 
 @kernel
 def _times_power(limbs, count, times, powers):  # type: ignore[no-untyped-def]
-    """Multiply a long integer by the base of some powers, so many times; return its new length."""
+    """Multiply a long integer `times` times by the base of the powers; return its new length."""
     most = np.uint64(powers.shape[0]) - _1
     while times >= most:
         count = _times_plus(limbs, count, powers[most], _0)
