@@ -65,6 +65,8 @@ def main() -> None:
         data = make(given.rows, given.features)
         for line in lines("generated", data.X, data.y, given.turns, given.tol, BAR):
             print(line, flush=True)
+    if given.sets and "NOREGRET_DATA" not in os.environ:
+        parser.error("--sets needs NOREGRET_DATA, the folder of the real sets")
     names = [] if "NOREGRET_DATA" not in os.environ else (given.sets or list(STREAMS))
     for name in names:
         stream = STREAMS[name]()

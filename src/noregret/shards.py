@@ -43,6 +43,11 @@ class Shards:
         count = max(min(cores(), rows), 1) if numbers >= WORTH_SHARING else 1
         return cls(count, count)
 
+    @classmethod
+    def of_tasks(cls, count: int, numbers: int) -> Shards:
+        """Return a shard a task, for all cores if the tasks read WORTH_SHARING numbers or more."""
+        return cls(count, cores() if numbers >= WORTH_SHARING else 1)
+
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(min(self.workers, self.count), "noregret")

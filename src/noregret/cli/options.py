@@ -232,7 +232,7 @@ _PROOFS = (
         " threads.",
         kind=int,
         least=1,
-        shown="as many as workers",
+        shown="as many as workers, 1 for few rows",
     ),
     Option(
         "max_passes",

@@ -217,8 +217,7 @@ def _learn(trials: Sequence[Trial], part: Block) -> None:
     # A learner that is compared with itself learns twice, one time after the other.
     learners = len({id(trial.learner) for trial in trials})
     numbers = len(part.indices) * learners if learners == len(trials) else 0
-    workers = Shards.of(numbers, learners).workers
-    Shards(len(trials), workers).each(len(trials), learn_one)
+    Shards.of_tasks(len(trials), numbers).each(len(trials), learn_one)
 
 
 def _look(trials: Sequence[Trial]) -> None:

@@ -197,8 +197,7 @@ class Aggregate(Readable):
 
             # Learners that cannot be undone learn one after the other, until one refuses.
             numbers = rows.part(start, stop).stored * len(order) if self._undoable() else 0
-            workers = Shards.of(numbers, len(order)).workers
-            Shards(len(order), workers).each(len(order), learn_one)
+            Shards.of_tasks(len(order), numbers).each(len(order), learn_one)
             predictions[part] = self._mix(given, labels[part], weights[part], made)
 
         for start, stop in rows.chunks():
