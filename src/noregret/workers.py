@@ -75,7 +75,7 @@ def plain_sum(a: Any, b: Any) -> Any:
 
 def twofold_sum(a: Vector, b: Vector) -> Vector:
     """Return the sum of two arrays of (number, low-order part), with what rounding loses."""
-    total, lost = two_sum(a[..., 0], b[..., 0])
+    total, lost = two_sum(a[..., 0], b[..., 0])  # type: ignore[arg-type]
     return np.stack((total, (a[..., 1] + b[..., 1]) + lost), axis=-1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from noregret.batch import newton as rounds
 from noregret.batch.problem import Problem, link
 from noregret.passes.dual import joint
 from noregret.passes.dual.gap import Terms
+from noregret.shards import Shards
 
 MAPS = [
     mirrors.PNorm(4.0),
@@ -32,12 +34,19 @@ def problem_of(mirror: Any, loss: Any = None, rows: int = 40, seed: int = 0) -> 
     return Problem.of(X, y, loss or losses.Logistic(), mirror, strength=0.1)
 
 
+def joint_of(problem: Problem, given: Any = None, free: bool = False) -> rounds.Joint:
+    """Return the problem with its losses unsmoothed, on two shards."""
+    split = rounds.Rounds(replace(problem, shards=Shards(2)), free)
+    split.given[:] = problem.initial_slopes() if given is None else given
+    return rounds.Joint(problem, split.workers, split.size, 0.0, free)
+
+
 @pytest.mark.parametrize("mirror", MAPS, ids=str)
 @pytest.mark.parametrize("scale", [0.3, 11.0])
 def test_the_factor_is_that_of_the_derivative_of_the_link(mirror: Any, scale: float) -> None:
     problem = problem_of(mirror)
     theta = scale * np.random.default_rng(1).normal(size=6)
-    whole = rounds.Joint(problem, problem.initial_slopes(), 0.0, False)
+    whole = joint_of(problem)
     here = whole.point(theta, 0.0)
     stiff = np.empty(6)
     joint.stiffness(problem.mirror, here.theta, here.theta.copy(), here.reference, stiff)
@@ -69,11 +78,12 @@ def test_applied_and_formed_matrices_take_the_same_step(
     mirror: Any, free: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = problem_of(mirror)
-    whole = rounds.Joint(problem, problem.initial_slopes(), 0.0, free)
+    whole = joint_of(problem, free=free)
     here = whole.point(np.zeros(6), 0.0)
-    pulled = whole.pull(here.slopes)
+    pulled = whole.pull(here)
     formed = whole.step(here, pulled)
     monkeypatch.setattr(rounds, "LARGEST_MATRIX", 0)
+    whole.answer(here.weights, here.bias)
     applied = whole.step(here, pulled)
     assert formed is not None and applied is not None
     assert applied.theta == pytest.approx(formed.theta, rel=1e-6, abs=1e-9)
@@ -111,7 +121,7 @@ def test_derivatives_of_exponentials_know_differences_only(level: float) -> None
     np.testing.assert_allclose(found, np.exp(theta - level), rtol=6e-3)
     rows = np.random.default_rng(11).uniform(0.8, 1.25, (20, 4))
     problem = Problem.of(rows, np.zeros(20), losses.NegativeLog(), mirror, strength=1e-6)
-    point = rounds.Joint(problem, np.full(20, -1.0), 0.0, False).point(theta, 0.0)
+    point = joint_of(problem, np.full(20, -1.0)).point(theta, 0.0)
     assert point.growth == pytest.approx(1.0, rel=1e-3)
 
 

@@ -104,16 +104,11 @@ class Ascent:
     def __init__(
         self, problem: Problem, slopes: Vector, seed: int, centre: Vector | None = None
     ) -> None:
-        self.problem, rows = problem, problem.rows
-        scale, curvature = curvatures(problem, "strength")
-        ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
-        records = np.empty((len(rows), dual.PLACES))
-        places = slopes, problem.y, curvature, scale, problem.offset, *ends
-        for place, column in enumerate(places):
-            records[:, place] = column
+        self.problem = problem
+        records = records_of(problem, slopes)
         order = np.flatnonzero(problem.weight).astype(np.uint32)
-        theta = np.zeros(rows.width) if centre is None else centre.copy()
-        dual.gather(problem.block, -scale * slopes, theta)
+        theta = np.zeros(problem.rows.width) if centre is None else centre.copy()
+        dual.gather(problem.block, -records[:, dual.SCALE] * slopes, theta)
         self.memory = dual.Memory(records, theta, order)
         self.records, self.theta, self.order = self.memory
         self.state = np.uint64(seed_state(seed))
@@ -183,6 +178,18 @@ class Ascent:
         return bool(self.active > before)
 
 
+def records_of(problem: Problem, slopes: Vector) -> Vector:
+    """Return the records of all rows, as visits read them."""
+    rows = problem.rows
+    scale, curvature = curvatures(problem, "strength")
+    ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
+    records = np.empty((len(rows), dual.PLACES))
+    places = slopes, problem.y, curvature, scale, problem.offset, *ends
+    for place, column in enumerate(places):
+        records[:, place] = column
+    return records
+
+
 def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
     """Return c_i / b and c_i ||x_i||^2 / b of every row; `strength` names b in the error."""
     squares = np.empty(len(problem.rows))
@@ -195,7 +202,7 @@ def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
     return scale, found
 
 
-def seed_state(seed: int) -> int:
+def seed_state(seed: int | list[int]) -> int:
     """Return a state of 64 bits, not 0, that depends on every bit of the seed."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
 

@@ -93,7 +93,8 @@ class MatrixProblem:
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        return f"{sum_of(self.loss, self.weight)} + {exact(self.strength)} x Euclidean"
+        losses = sum_of(self.loss, float(self.weight.min()), float(self.weight.max()))
+        return f"{losses} + {exact(self.strength)} x Euclidean"
 
     def start(self, warm_start: Any) -> Vector:
         """Return slopes to start from: those given, moved to where the dual is finite, else 0."""
@@ -130,7 +131,9 @@ class MatrixProblem:
             sums = dual_matrix.primal_sums(
                 self.loss, self.block, self.labels, np.ascontiguousarray(weights), LINK_ERRORS
             )
-            value = loss_upper(self.weight, 2.0 * ROUND_ERRORS + 2.0 * self.outputs, *sums)
+            total = float(self.weight.sum())
+            roundings = 2.0 * ROUND_ERRORS + 2.0 * self.outputs
+            value = loss_upper(len(self.weight), total, roundings, *sums)
             norm = norm_upper(weights.ravel(), 2.0)
             # Halve the norm, not the strength: half of the smallest strengths would be rounded.
             value += grown(self.strength * norm * (0.5 * norm), 8.0)

@@ -117,7 +117,7 @@ class Balancer:
             worse = max(conjugate(y, end) for end in ends) - conjugate(y, s)
             slack += 2.0 * (c[row] * max(worse, 0.0) + left * abs(problem.offset[row]))
             delta += 2.0 * left * self._size(row)
-        return problem._lower(g, delta, total, slack)
+        return problem.lower(g, delta, total, slack)
 
     def _size(self, row: int) -> float:
         rows = self.problem.rows
@@ -207,7 +207,7 @@ class BiasSolver(MappedSolver):
 
     def take(self, slopes: Vector, found: Point) -> None:
         """Balance the slopes of a Newton round, move towards them, and adopt its bias."""
-        wanted = self.balancer.balance(self.problem.clipped(found.slopes))
+        wanted = self.balancer.balance(self.problem.clipped(self.rounds.slopes))
         self.ascent.slopes[:] = between(slopes, wanted, self.balancer.dual_lower)
         self.ascent.refresh()
         self.ascent.memory.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu

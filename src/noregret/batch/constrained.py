@@ -240,7 +240,7 @@ class ConstrainedSolver(Solver):
         delta += rounding_error(count, float((m @ np.abs(limits.A)).sum()))
         delta += rounding_error(1.0, float(np.abs(z).sum()))
         slack += rounding_error(count, float(m @ np.abs(limits.r)))
-        self.value = problem._lower(z, delta, total - float(m @ limits.r), slack)
+        self.value = problem.lower(z, delta, total - float(m @ limits.r), slack)
         self.minimiser = link(problem.mirror, -z / problem.strength)
         weights = limits.repaired(self.minimiser)
         found = self.solution(weights, problem.primal_upper(weights), self.value, slopes)

@@ -151,7 +151,7 @@ class MappedSolver(Solver):
         found, steps = self.rounds.play(slopes, self.bias, best.gap, self.goal(best), left)
         self.passes += steps
         # After an overflow there are no slopes to move towards.
-        if np.isfinite(found.slopes).all():
+        if np.isfinite(self.rounds.slopes).all():
             self.take(slopes, found)
         new = self.examine()
         primal = self.problem.primal_upper(found.weights, found.bias)
@@ -172,7 +172,7 @@ class MappedSolver(Solver):
 
     def take(self, slopes: Vector, found: Point) -> None:
         """Move the slopes towards those of a Newton round, as far as the dual rises."""
-        self.ascent.slopes[:] = between(slopes, found.slopes, self.problem.dual_lower)
+        self.ascent.slopes[:] = between(slopes, self.rounds.slopes, self.problem.dual_lower)
 
     def goal(self, best: Solution) -> float:
         """Return the gap at which the run ends."""

@@ -20,16 +20,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from noregret.batch.ascent import conjugate_gradients
 from noregret.batch.problem import Problem, Vector, dual_state, link
+from noregret.batch.shard import Shard, Size
 from noregret.mirrors import Mirror
-from noregret.passes import sync
 from noregret.passes.dual import joint
-from noregret.passes.frame import block
-from noregret.rows.examples import Rows
+from noregret.workers import Threads, Workers, whole
 
 #: The matrix of a step is formed up to this size, if that takes no longer than GRADIENTS
 #: conjugate gradient iterations, which need only apply it.
@@ -55,7 +56,7 @@ LEAST_BEND = 1e-3
 
 @dataclass(eq=False)
 class Point:
-    """A theta and a bias, with the value and the slopes of the smoothed problem there."""
+    """A theta and a bias, with the value of the smoothed problem there; shards have its slopes."""
 
     theta: Vector
     bias: float
@@ -65,8 +66,6 @@ class Point:
     total: float
     kappa: float
     weights: Vector
-    predictions: Vector
-    slopes: Vector
     value: float
     mirror: Mirror
 
@@ -80,56 +79,74 @@ class Point:
         return rise / (2.0 * near * float(self.state[j, 1]))
 
 
-class Joint:
-    """The smoothed problem around given slopes, and Newton's method for it."""
+class Pulled(NamedTuple):
+    """sum c_i s_i x_i, and sum c_i (s_i o_i - f*(s_i)), c_i (s_i - given_i)^2 and c_i s_i."""
 
-    def __init__(self, problem: Problem, given: Vector, delta: float, free: bool) -> None:
-        self.problem, self.given, self.delta, self.free = problem, given, delta, free
+    vector: Vector
+    lower: float
+    away: float
+    excess: float
+
+
+class Joint:
+    """The smoothed problem around the given slopes of all shards, and Newton's method for it.
+
+    Args:
+        objective: its loss, map and strength; a `Problem` is one.
+        workers: the shards of the rows (`batch.shard`).
+        size: the size of all shards together.
+        delta: how far losses are smoothed, 0 for the losses themselves.
+        free: whether there is a bias that the regulariser does not count.
+    """
+
+    def __init__(
+        self, objective: Any, workers: Workers, size: Size, delta: float, free: bool
+    ) -> None:
+        self.objective, self.workers, self.size = objective, workers, size
+        self.delta, self.free = delta, free
         self.steps = 0
         self.solved = False
 
     def width(self, here: Point, gap: float) -> float:
         """Return a delta with which the proximal term is about the gap."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            away = float(self.problem.weight @ np.square(here.slopes - self.given))
+        away = self.pull(here).away
         return 2.0 * gap / away if 0.0 < away < math.inf else 0.0
 
     def point(self, theta: Vector, bias: float) -> Point:
         """Return the point with its value, which may be infinite or not a number."""
-        problem, rows, mirror = self.problem, self.problem.rows, self.problem.mirror
+        mirror = self.objective.mirror
         state, reference, total = dual_state(mirror, theta)
         weights = link(mirror, theta)
-        predictions = sync.products(weights, rows) + (problem.offset + bias)
-        slopes = np.empty(len(rows))
-        value = float(
-            joint.answer(problem.loss, problem.terms, predictions, self.given, self.delta, slopes)
-        )
+        value = self.answer(weights, bias)
         if total > 0.0 or mirror.separable():
-            value += problem.strength * (float(theta @ weights) - mirror.psi(total, reference))
-        return Point(
-            theta, bias, state, reference, total, mirror.kappa(total, reference, 1.0), weights,
-            predictions, slopes, value, mirror,
-        )  # fmt: skip
+            value += self.objective.strength * (
+                float(theta @ weights) - mirror.psi(total, reference)
+            )
+        kappa = mirror.kappa(total, reference, 1.0)
+        return Point(theta, bias, state, reference, total, kappa, weights, value, mirror)
 
-    def pull(self, slopes: Vector) -> Vector:
-        """Return sum c_i s_i x_i."""
-        return np.asarray(joint.pull(self.problem.block, self.problem.weight * slopes))
+    def answer(self, weights: Vector, bias: float) -> float:
+        """Let all shards answer with their slopes; return the value of the smoothed losses."""
+        return float(sum(self.workers.call("answer", weights, bias, self.delta)))
 
-    def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
+    def pull(self, here: Point) -> Pulled:
+        """Return sum c_i s_i x_i and further sums at the slopes of this point."""
+        vector, rest = self.workers.add("pull", here.bias)
+        return Pulled(whole(vector), *map(float, np.sum(rest, axis=0)))
+
+    def apart(self, here: Point, pulled: Pulled) -> tuple[float, float]:
         """Return the gap of the smoothed problem, and the proximal term."""
-        problem = self.problem
-        terms = problem.terms._replace(offset=problem.offset + here.bias)
-        lower = float(joint.conjugates(problem.loss, terms, here.slopes))
-        _, reference, total = dual_state(problem.mirror, -pulled / problem.strength)
-        if total > 0.0 or problem.mirror.separable():
-            lower -= problem.strength * problem.mirror.psi(total, reference)
-        back = 0.5 * self.delta * float(problem.weight @ np.square(here.slopes - self.given))
+        objective, lower = self.objective, pulled.lower
+        _, reference, total = dual_state(objective.mirror, -pulled.vector / objective.strength)
+        if total > 0.0 or objective.mirror.separable():
+            lower -= objective.strength * objective.mirror.psi(total, reference)
+        back = 0.5 * self.delta * pulled.away
         return here.value - (lower - back), back
 
     def solve(self, here: Point, goal: float, most: int) -> Point:
         """Return a point near the minimum of the smoothed problem, after at most `most` steps."""
         while self.steps < most:
-            pulled = self.pull(here.slopes)
+            pulled = self.pull(here)
             gap, back = self.apart(here, pulled)
             if gap <= max(goal, ENOUGH * back):
                 self.solved = True
@@ -137,25 +154,23 @@ class Joint:
             self.steps += 1
             there = self.step(here, pulled)
             if there is None:
+                # The slopes are those of the last point that was tried.
+                self.answer(here.weights, here.bias)
                 break
             here = there
         return here
 
-    def step(self, here: Point, pulled: Vector) -> Point | None:
+    def step(self, here: Point, pulled: Pulled) -> Point | None:
         """Return the point after a Newton step that lowers the value, if there is one."""
-        problem, b = self.problem, self.problem.strength
-        bends = np.empty(len(problem.y))
-        joint.bends(
-            problem.loss, problem.terms, here.predictions, self.given, self.delta, here.slopes,
-            bends,
-        )  # fmt: skip
+        mirror, b = self.objective.mirror, self.objective.strength
+        bends = float(sum(self.workers.call("bend", self.delta)))
         diagonal = np.empty(len(here.theta))
-        joint.stiffness(problem.mirror, here.theta, -pulled / b, here.reference, diagonal)
-        excess = float(problem.weight @ here.slopes) if self.free else 0.0
-        force = np.append(b * here.theta + pulled, excess)
-        factor = Factor.of(here, diagonal * here.kappa, problem.mirror)
-        held = LEAST_BEND * float(problem.weight.sum()) / max(self.delta, 1.0)
-        rest = max(held - float(bends.sum()), 0.0) if self.free else 1.0
+        joint.stiffness(mirror, here.theta, -pulled.vector / b, here.reference, diagonal)
+        excess = pulled.excess if self.free else 0.0
+        force = np.append(b * here.theta + pulled.vector, excess)
+        factor = Factor.of(here, diagonal * here.kappa, mirror)
+        held = LEAST_BEND * self.size.weight / max(self.delta, 1.0)
+        rest = max(held - bends, 0.0) if self.free else 1.0
         base = np.append(np.full(len(here.theta), b), rest)
         image = self._image(bends)
         moved = image.solve(factor, base, force)
@@ -166,40 +181,35 @@ class Joint:
         for halving in range(HALVINGS):
             length = 0.5**halving
             theta = np.empty_like(change)
-            joint.limited_step(
-                problem.mirror, here.theta, length * change, here.reference, diagonal, theta
-            )
+            joint.limited_step(mirror, here.theta, length * change, here.reference, diagonal, theta)
             with np.errstate(all="ignore"):
                 there = self.point(theta, here.bias + length * float(moved[-1]))
             if there.value <= here.value + PROMISED * length * slant:
                 return there
         return None
 
-    def _image(self, bends: Vector) -> Image:
-        rows = self.problem.rows
+    def _image(self, bends: float) -> Image:
         matrix = None
-        if self._small():
-            matrix = np.empty((rows.width + 1, rows.width + 1))
-            joint.squares(block(rows), bends, matrix)
+        if narrow(self.size, self.objective.width):
+            matrix, _ = self.workers.add("squares")
             if not self.free:
                 matrix[-1, :] = matrix[:, -1] = 0.0
-        return Image(rows, bends, self.free, matrix)
+        return Image(self.workers, bends, self.free, matrix)
 
-    def _small(self) -> bool:
-        """Return whether forming and factoring the matrix is cheaper than conjugate gradients."""
-        rows, d = self.problem.rows, self.problem.rows.width
-        counts = np.full(len(rows), d) if rows.dense else np.diff(rows.indptr)
-        lengths = counts.astype(np.float64)
-        formed = lengths @ lengths + d**3 / 3.0
-        return d <= LARGEST_MATRIX and bool(formed <= 4.0 * GRADIENTS * lengths.sum())
+
+def narrow(size: Size, width: int) -> bool:
+    """Return whether forming and factoring a matrix is cheaper than conjugate gradients."""
+    formed = size.pairs + width**3 / 3.0
+    return width <= LARGEST_MATRIX and formed <= 4.0 * GRADIENTS * size.features
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
     """The matrix A of a step, bordered by that of a bias: formed, or only applied."""
 
-    rows: Rows
-    bends: Vector
+    workers: Workers
+    #: The sum of all bends.
+    bends: float
     free: bool
     matrix: Vector | None
 
@@ -207,28 +217,23 @@ class Image:
         """Return A v."""
         if self.matrix is not None:
             return np.asarray(self.matrix @ v)
-        rows = self.rows
-        predictions = sync.products(v[:-1], rows)
-        predictions = self.bends * (predictions + (v[-1] if self.free else 0.0))
-        found = joint.pull(block(rows), predictions)
-        return np.append(found, predictions.sum() if self.free else 0.0)
+        found, sums = self.workers.add("image", v[:-1], v[-1] if self.free else 0.0)
+        return np.append(whole(found), sum(sums) if self.free else 0.0)
 
     def solve(self, factor: Factor, base: Vector, force: Vector) -> Vector:
         """Return L y with (base + L' A L) y = -L' force."""
         right = -factor.transposed(force)
         if self.matrix is not None:
-            whole = factor.around(self.matrix)
-            whole[np.diag_indices(len(right))] += base
-            joint.solve(whole, right)
+            inside = factor.around(self.matrix)
+            inside[np.diag_indices(len(right))] += base
+            joint.solve(inside, right)
             return factor.times(right)
 
         def curve(y: Vector) -> Vector:
             return np.asarray(base * y + factor.transposed(self(factor.times(y))))
 
-        squares = block(self.rows)._replace(values=np.square(self.rows.values))
-        diagonal = np.append(
-            joint.pull(squares, self.bends), self.bends.sum() if self.free else 0.0
-        )
+        squares, _ = self.workers.add("diagonal")
+        diagonal = np.append(whole(squares), self.bends if self.free else 0.0)
         scale = base + np.square(factor.root) * diagonal
         return factor.times(conjugate_gradients(curve, right, scale, GRADIENTS))
 
@@ -278,14 +283,24 @@ class Factor:
 
 
 class Rounds:
-    """Newton's method in rounds: each solves one smoothed problem and offers its slopes."""
+    """Newton's method in rounds: each solves one smoothed problem and offers its slopes.
+
+    `slopes` are those of the last point, the ones that a round offers.
+    """
 
     def __init__(self, problem: Problem, free: bool = False) -> None:
         self.problem, self.free = problem, free
+        self.slopes, self.given = np.empty(len(problem.y)), np.empty(len(problem.y))
+        self.workers = threads(problem, self.slopes, self.given)
         self.delta = math.inf
         self.theta: Vector | None = None
         #: Passes after which the next round is due, and how long to wait after it.
         self.due, self.pause = FIRST, 1
+
+    @cached_property
+    def size(self) -> Size:
+        """The size of all shards together."""
+        return Size.total(self.workers.call("size"))
 
     def wanted(self, passes: int, since: int, before: float, gap: float, goal: float) -> bool:
         """Return whether the gap would take many more passes to fall to the goal."""
@@ -305,18 +320,13 @@ class Rounds:
         problem = self.problem
         if self.theta is None:
             self.theta = -problem.gradient(slopes)[0] / problem.strength
-        plain = Joint(problem, slopes, 0.0, self.free)
-        if not problem.loss.curvature() < math.inf:
-            self.delta = min(self.delta, plain.width(plain.point(self.theta, bias), gap))
-            plain = Joint(problem, slopes, self.delta, self.free)
-        here = plain.point(self.theta, bias)
-        if not here.value < math.inf:
-            self.theta = None
-            return here, 0
-        here = plain.solve(here, GOAL * goal, min(MOST_STEPS, most))
-        self.theta = here.theta
-        self.delta *= NARROWER if plain.solved else WIDER
-        return here, plain.steps
+        self.given[:] = slopes
+        here, steps, self.delta = newton_round(
+            problem, self.workers, self.size, (self.theta, bias), self.delta, gap, goal,
+            min(MOST_STEPS, most), self.free,
+        )  # fmt: skip
+        self.theta = here.theta if here.value < math.inf else None
+        return here, steps
 
     def judge(self, passes: int, steps: int, before: float, gap: float) -> None:
         """Wait longer for the next round if this one did not halve the gap."""
@@ -325,6 +335,53 @@ class Rounds:
         spent = steps if self.problem.mirror.separable() else 0
         self.pause = 1 if gap <= 0.5 * before else 2 * max(self.pause, spent)
         self.due = passes + self.pause
+
+
+def newton_round(
+    objective: Any,
+    workers: Workers,
+    size: Size,
+    start: tuple[Vector, float],
+    delta: float,
+    gap: float,
+    goal: float,
+    most: int,
+    free: bool = False,
+) -> tuple[Point, int, float]:
+    """Solve the problem smoothed around the given slopes, by at most `most` Newton steps.
+
+    Args:
+        objective: its loss, map and strength.
+        workers: the shards of the rows.
+        size: the size of all shards together.
+        start: theta and the bias to start from.
+        delta: the largest width of the smoothing; losses without kinks need none.
+        gap: the gap of the given slopes, which that width follows.
+        goal: the gap at which the whole run ends.
+        most: steps, at most.
+        free: whether there is a bias that the regulariser does not count [default: False].
+
+    Returns the point found, the steps made and the largest width for the next round.
+    """
+    smooth = objective.loss.curvature() < math.inf
+    round_ = Joint(objective, workers, size, 0.0, free)
+    if not smooth:
+        delta = min(delta, round_.width(round_.point(*start), gap))
+        round_ = Joint(objective, workers, size, delta, free)
+    here = round_.point(*start)
+    if not here.value < math.inf:
+        return here, 0, delta
+    here = round_.solve(here, GOAL * goal, most)
+    return here, round_.steps, delta * (NARROWER if round_.solved else WIDER)
+
+
+def threads(problem: Problem, slopes: Vector, given: Vector) -> Threads:
+    """Return the shards of a problem in memory, their slopes views of these arrays."""
+    found = []
+    for number, (begin, end) in enumerate(problem.shards.pieces(len(problem.rows))):
+        part = problem.cut(begin, end)
+        found.append(Shard(part, slopes[begin:end], given[begin:end], number=number))
+    return Threads(found, problem.shards.workers)
 
 
 def between(slopes: Vector, wanted: Vector, dual: Callable[[Vector], float]) -> Vector:

@@ -29,6 +29,7 @@ from noregret.norms import norm_upper
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
+from noregret.passes.dual.dual import squares as row_squares
 from noregret.passes.frame import block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
@@ -59,8 +60,42 @@ WIDTHS = (28, 18)
 SUMMARY = ("objective", "primal", "dual", "gap", "passes", "converged")
 
 
+class Objective:
+    """What is minimised, wherever the rows are: a loss, a map with its strength, or a radius."""
+
+    loss: Loss
+    mirror: Mirror
+    #: b, the factor of the regulariser; 0 if a radius takes its place.
+    strength: float
+    radius: float | None
+
+    def words(self, losses: str) -> str:
+        """Return what is minimised, in words, for a sum of losses in words."""
+        if self.radius is not None:
+            return f"{losses} over ||w||_2 <= {exact(self.radius)}"
+        return f"{losses} + {exact(self.strength)} x {repr(self.mirror).removesuffix('()')}"
+
+    def lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
+        """Return D(s), rounded down, from g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)).
+
+        delta: a bound on the error of g in the 1-norm; slack: one on that of `total`.
+        """
+        if self.radius is not None:
+            length = self.mirror.predictors().support_upper(g, self.radius, delta)
+        else:
+            length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
+        # A regulariser cannot be negative either.
+        return dual_floor(total, length, slack, self.loss.nonnegative)
+
+    def upper(self, weights: Vector, losses: float) -> float:
+        """Return P(w), rounded up, from an upper bound of the sum of losses."""
+        if self.radius is None:
+            losses += self.mirror.regularizer_upper(weights, self.strength)
+        return certified_ceiling(float(losses))
+
+
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Objective):
     """Rows, labels, example weights c, offsets o, and the objective over them.
 
     >>> from noregret import losses
@@ -127,18 +162,26 @@ class Problem:
         """Labels, weights and offsets as the bundle that kernels take."""
         return gap.Terms(self.y, self.weight, self.offset)
 
+    @property
+    def width(self) -> int:
+        """The number of weights."""
+        return self.rows.width
+
+    def cut(self, begin: int, end: int) -> Problem:
+        """Return the problem of rows begin to end - 1 alone, as a view."""
+        part, rows = slice(begin, end), self.rows.part(begin, end)
+        terms = self.y[part], self.weight[part], self.offset[part]
+        return Problem(rows, *terms, self.loss, self.mirror, self.strength, self.radius)
+
     def piece(self, begin: int, end: int) -> tuple[Block, gap.Terms]:
         """Return rows begin to end - 1 and their terms, as bundles."""
-        part = slice(begin, end)
-        terms = gap.Terms(self.y[part], self.weight[part], self.offset[part])
-        return block(self.rows.part(begin, end)), terms
+        part = self.cut(begin, end)
+        return part.block, part.terms
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        loss = sum_of(self.loss, self.weight) + " at <w, x> + offset" * bool(self.offset.any())
-        if self.radius is not None:
-            return f"{loss} over ||w||_2 <= {exact(self.radius)}"
-        return f"{loss} + {exact(self.strength)} x {repr(self.mirror).removesuffix('()')}"
+        extremes = float(self.weight.min()), float(self.weight.max())
+        return self.words(sum_of(self.loss, *extremes, bool(self.offset.any())))
 
     def start(self, warm_start: Any = None) -> Vector:
         """Return slopes to start from: those given, else the allowed slopes nearest to 0."""
@@ -163,12 +206,8 @@ class Problem:
 
     def mean_square(self) -> float:
         """Return the mean of c_i ||x_i||^2 over the rows."""
-        rows = self.rows
-        if rows.dense:
-            squares = np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64)
-        else:
-            running = np.concatenate([[0.0], np.cumsum(np.square(rows.values, dtype=np.float64))])
-            squares = np.diff(running[rows.indptr.astype(np.int64)])
+        squares = np.empty(len(self.rows))
+        row_squares(self.block, squares)
         return float(np.mean(self.weight * squares))
 
     def clipped(self, slopes: Any) -> Vector:
@@ -191,24 +230,12 @@ class Problem:
 
         totals, magnitudes, travels = zip(*shards.each(count, summed, states), strict=True)
         shards.each(self.rows.width, lambda begin, end: gap.join(states, begin, end))
-        g = states[0, :, 0] + states[0, :, 1]
-        # A product, its factor and the last addition round; then the sums of the shards.
-        joins = shards.count - 1
-        delta = gradient_error(4.0, count + joins, g.size, sum(travels))
-        slack = sum_error(2.0 * ROUND_ERRORS + joins, count, sum(magnitudes))
-        return g, delta, float(sum(totals)), slack
+        found = float(sum(totals)), float(sum(magnitudes)), float(sum(travels))
+        return dual_parts(states[0], count, shards.count, *found)
 
     def dual_lower(self, slopes: Vector) -> float:
         """Return D(s), rounded down: no w has a smaller objective."""
-        return self._lower(*self.gradient(slopes))
-
-    def _lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
-        if self.radius is not None:
-            length = self.mirror.predictors().support_upper(g, self.radius, delta)
-        else:
-            length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
-        # A regulariser cannot be negative either.
-        return dual_floor(total, length, slack, self.loss.nonnegative)
+        return self.lower(*self.gradient(slopes))
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
@@ -219,11 +246,24 @@ class Problem:
                 return gap.primal_sums(self.loss, *piece, bias, weights, LINK_ERRORS)
 
             totals, magnitudes = zip(*self.shards.each(len(self.rows), summed), strict=True)
-            roundings = 2.0 * ROUND_ERRORS + self.shards.count - 1
-            value = loss_upper(self.weight, roundings, sum(totals), sum(magnitudes))
-            if self.radius is None:
-                value += self.mirror.regularizer_upper(weights, self.strength)
-        return certified_ceiling(float(value))
+            losses = loss_upper(
+                len(self.rows), float(self.weight.sum()), loss_roundings(self.shards.count),
+                sum(totals), sum(magnitudes),
+            )  # fmt: skip
+            return self.upper(weights, losses)
+
+
+def dual_parts(
+    state: Vector, count: int, shards: int, total: float, magnitude: float, travel: float
+) -> tuple[Vector, float, float, float]:
+    """Return g and the sum of conjugates, each with its error, from the sums of all shards.
+
+    state: g as a twofold sum; count: the number of rows.
+    """
+    g = state[:, 0] + state[:, 1]
+    # A product, its factor and the last addition round; then the sums of the shards.
+    delta = gradient_error(4.0, count + shards - 1, g.size, travel)
+    return g, delta, total, sum_error(loss_roundings(shards), count, magnitude)
 
 
 def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:
@@ -248,9 +288,9 @@ def some_rows(X: Any) -> Rows:
     return rows
 
 
-def sum_of(loss: Any, weight: Vector) -> str:
-    """Return a sum of losses in words."""
-    return f"sum of {weighted(named(loss), float(weight.min()), float(weight.max()))}"
+def sum_of(loss: Any, lightest: float, heaviest: float, offsets: bool = False) -> str:
+    """Return a sum of losses in words, by its least and largest weight."""
+    return f"sum of {weighted(named(loss), lightest, heaviest)}" + " at <w, x> + offset" * offsets
 
 
 def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:
@@ -268,12 +308,21 @@ def sum_error(roundings: float, count: int, magnitude: float) -> float:
     return grown(rounding_error(roundings, magnitude), 4.0 * count) + count * UNDERFLOW
 
 
-def loss_upper(weight: Vector, roundings: float, total: float, magnitude: float) -> float:
-    """Return an upper bound of a compensated sum of losses times weights."""
-    count = len(weight)
+def loss_roundings(shards: int) -> float:
+    """Return how often a term rounds in a sum of losses or conjugates over all shards."""
+    return 2.0 * ROUND_ERRORS + shards - 1
+
+
+def loss_upper(
+    count: int, weight: float, roundings: float, total: float, magnitude: float
+) -> float:
+    """Return an upper bound of a compensated sum of losses times weights.
+
+    count, weight: the number of rows, and the sum of their weights.
+    """
     value = total + grown(rounding_error(roundings, magnitude), 4.0 * count)
     # A loss that underflows is multiplied by its weight nevertheless.
-    return value + (count + float(np.sum(weight))) * UNDERFLOW
+    return value + (count + weight) * UNDERFLOW
 
 
 def dual_floor(total: float, length: float, slack: float, nonnegative: bool) -> float:
@@ -325,7 +374,7 @@ def evaluate(problem: Problem, slopes: Vector) -> tuple[Vector, float, float]:
         raise ValueError("slopes alone do not name weights in a ball without a regulariser")
     parts = problem.gradient(slopes)
     weights = link(problem.mirror, -parts[0] / problem.strength)
-    return weights, problem.primal_upper(weights), problem._lower(*parts)
+    return weights, problem.primal_upper(weights), problem.lower(*parts)
 
 
 def closed(primal: float, dual: float, tol: float) -> bool:

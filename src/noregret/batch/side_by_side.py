@@ -84,18 +84,32 @@ class SideBySide(Ascent):
 
         found = np.array(shards.each(len(order), visited, list(self.locals)), np.float64)
         parts, square = np.sum(shards.each(self.whole.size, joined), axis=0)
-        gain, gamma = spread * (parts + found[:, 4].sum()), 1.0
+        gamma, self.spread = joint_step(parts, found[:, 4].sum(), square, spread, shards.count)
         pieces = shards.pieces(len(order))
         ends = [begin + int(left) for (begin, _), left in zip(pieces, found[:, 0], strict=True)]
-        if gain < square:
-            gamma = 0.5 * gain / square
+        if gamma < 1.0:
             dual.retreat(self.records, order, gamma)
         self.theta += gamma * self.whole
-        if parts > 0.0:
-            self.spread = min(max(square / parts, 1.0), float(shards.count))
         stay = [order[begin:left].copy() for (begin, _), left in zip(pieces, ends, strict=True)]
         settled = [order[left:end].copy() for (_, end), left in zip(pieces, ends, strict=True)]
         return stay, settled, found[:, 1].max(), *found[:, 2:4].sum(axis=0)
+
+
+def joint_step(
+    parts: float, length: float, square: float, spread: float, shards: int
+) -> tuple[float, float]:
+    """Return gamma, the part of the joint step to take, and sigma' for the next turn.
+
+    Args:
+        parts: sum_k ||D_k||^2.
+        length: Q, the sum of the squared lengths of the visits' steps.
+        square: ||sum_k D_k||^2.
+        spread: sigma' of this turn.
+        shards: K.
+    """
+    gain = spread * (parts + length)
+    gamma = 0.5 * gain / square if gain < square else 1.0
+    return gamma, min(max(square / parts, 1.0), float(shards)) if parts > 0.0 else spread
 
 
 def ascent_of(problem: Problem, slopes: Vector, seed: int, centre: Vector | None = None) -> Ascent:

@@ -84,7 +84,10 @@ def pull(rows, factors):  # type: ignore[no-untyped-def]
 
 @kernel(counted=False)
 def squares(rows, factors, found):  # type: ignore[no-untyped-def]
-    """Write sum_t factor_t x_t x_t', and in the last row and column that of (x_t, 1)."""
+    """Write sum_t factor_t x_t x_t', and in the last row and column that of (x_t, 1).
+
+    Columns ascend within a row, so that the sums are those below the diagonal.
+    """
     found[:] = 0.0
     last = np.uint64(found.shape[0]) - _1
     for t in range(np.uint64(factors.shape[0])):
@@ -94,13 +97,14 @@ def squares(rows, factors, found):  # type: ignore[no-untyped-def]
         for k in range(row.end - row.begin):
             i, left = place(row, k)
             scaled = factors[t] * left
-            found[i, last] += scaled
-            for m in range(row.end - row.begin):
+            found[last, i] += scaled
+            for m in range(k + _1):
                 j, right = place(row, m)
                 found[i, j] += scaled * right
         found[last, last] += factors[t]
-    for i in range(last):
-        found[last, i] = found[i, last]
+    for i in range(last + _1):
+        for j in range(i):
+            found[j, i] = found[i, j]
 
 
 @kernel

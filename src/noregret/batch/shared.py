@@ -1,0 +1,245 @@
+"""A batch problem whose rows are on shards elsewhere, and the solver for it.
+
+Narrow rows: Newton's method (`batch.newton`), with the gradient and the matrix of each shard added
+up. Wide rows: dual coordinate ascent of all shards side by side, see `batch.side_by_side` for the
+step and why the dual never falls; rows stay on their shard. Where that is slow, a round of Newton's
+method that only applies its matrix. Either way the gap is computed from the slopes on the shards,
+by other code than that of the steps, and rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from noregret import mirrors
+from noregret.batch.ascent import FAR, SAMPLE, SETTLED, Guess
+from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
+from noregret.batch.problem import (
+    Objective,
+    Solution,
+    Vector,
+    closed,
+    dual_parts,
+    link,
+    loss_roundings,
+    loss_upper,
+    sum_of,
+)
+from noregret.batch.shard import Size
+from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
+from noregret.batch.solver import Solver
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.dual.dual import inner
+from noregret.workers import Workers, whole
+
+#: Largest part by which theta may differ from the sum of the rows times their slopes.
+DRIFT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class SharedProblem(Objective):
+    """Rows at workers, and the objective over all of them.
+
+    Args:
+        workers: hosts of `batch.shard.Shard`.
+        loss: of one score.
+        mirror: the map whose regulariser counts.
+        strength: b, its factor, above 0.
+        width: the number of weights.
+    """
+
+    workers: Workers = field(repr=False)
+    loss: Loss
+    mirror: Mirror
+    strength: float
+    width: int
+    radius: float | None = None
+
+    @cached_property
+    def size(self) -> Size:
+        """The size of all shards together."""
+        return Size.total(self.workers.call("size"))
+
+    def describe(self) -> str:
+        """Return what is minimised, in words."""
+        size = self.size
+        return self.words(sum_of(self.loss, size.lightest, size.heaviest, size.offsets))
+
+    def gradient(self, which: str = "slopes", part: float = 1.0) -> Any:
+        """Return g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)), each with its error."""
+        state, rest = self.workers.add("dual_sums", which, part, join="twofold")
+        # Fixed order, so that no bit depends on the workers.
+        sums = [float(sum(column)) for column in zip(*rest, strict=True)]
+        return dual_parts(state, self.size.rows, self.workers.count, *sums)
+
+    def dual_lower(self, which: str = "slopes", part: float = 1.0) -> float:
+        """Return D(s), rounded down: no w has a smaller objective."""
+        return self.lower(*self.gradient(which, part))
+
+    def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
+        """Return P(w), rounded up; `bias` is added to every prediction."""
+        sums = [sum(one) for one in zip(*self.workers.call("primal_sums", weights, bias))]  # noqa: B905
+        roundings = loss_roundings(self.workers.count)
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = loss_upper(self.size.rows, self.size.weight, roundings, *sums)
+            return self.upper(weights, losses)
+
+
+class LostStep(RuntimeError):
+    """The weights do not belong to the slopes of the shards: a step was lost or done twice."""
+
+
+@dataclass(eq=False)
+class SharedSolver(Solver):
+    """Minimise sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w) over rows on shards.
+
+    A pass is a turn of all shards, or a Newton step. The slopes stay where the rows are, so that
+    the solution has none.
+    """
+
+    problem: SharedProblem
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        problem = self.problem
+        self.workers = problem.workers
+        self.guess = Guess(self.tol)
+        self.newton = narrow(problem.size, problem.width) or not problem.mirror.half_square()
+        self.theta = -problem.gradient()[0] / problem.strength
+        #: Largest width by which Newton rounds smooth the losses.
+        self.delta = math.inf
+        #: sigma', the distance within which a settled slope must stay, and the rows still active.
+        self.spread, self.far = float(self.workers.count), FAR
+        self.active = problem.size.counted
+        self.dual = -math.inf
+
+    @property
+    def turns(self) -> int:
+        """Turns in which shards visit their active rows once."""
+        size = self.problem.size
+        features = size.features * self.active / max(size.counted, 1)
+        least = max(LEAST_TURN, WORTH_JOINING * self.workers.count * self.problem.width)
+        return int(min(max(features / least, 1.0), MOST_TURNS))
+
+    def step(self) -> bool:
+        """Make a round of Newton steps, or a turn of visits."""
+        if self.best is None:
+            # Newton steps need to know how large the gap is.
+            return self.look().converged or (not self.newton and self.turn())
+        return self.round() if self.newton else self.turn()
+
+    def round(self) -> bool:
+        """Play a round of Newton steps; move the slopes towards its own as far as the dual rises."""
+        problem, best = self.problem, self.best
+        assert best is not None
+        self.workers.call("take", 1.0)
+        goal = self.tol * max(1.0, abs(best.primal))
+        most = min(MOST_STEPS, self.max_passes - self.passes)
+        here, steps, self.delta = newton_round(
+            problem, self.workers, problem.size, (self.theta, 0.0), self.delta, best.gap, goal, most
+        )
+        self.passes += max(steps, 1)
+        before, lower = self.dual, -math.inf
+        for part in PARTS:
+            lower = problem.dual_lower("offered", part)
+            if lower > before:
+                break
+        else:
+            part, lower = 0.0, before
+        self.workers.call("take", part)
+        self.dual = lower
+        self.theta = here.theta
+        found = self.solution(here.weights, problem.primal_upper(here.weights), lower, NO_SLOPES)
+        best = self.keep(found)
+        self.report(best.gap, best.primal, problem.size.counted)
+        return best.converged
+
+    def turn(self) -> bool:
+        """Let all shards visit rows; examine the slopes once the guess of the gap is small."""
+        guess = self.guess
+        largest, done = self.visit()
+        self.passes += 1
+        self.report(guess.gap, guess.primal, self.active)
+        settled = largest == 0.0 or self.active == 0
+        if not settled and guess.gap > guess.goal:
+            if guess.stale():
+                self.revive()
+            return False
+        solution = self.look()
+        if solution.converged or not (self.revive() or not settled):
+            return True
+        guess.correct(solution, guess.gap)
+        return False
+
+    def visit(self) -> tuple[float, bool]:
+        """Let all shards visit a part of their rows and join their steps."""
+        problem, before = self.problem, self.active
+        every = 1 << (before // SAMPLE).bit_length()
+        kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
+        step, rest = self.workers.add(
+            "visit", kappa * self.theta, self.spread, self.far, every, self.turns
+        )
+        step = whole(step)
+        active, visited, largest, lost, apart, length, squares = zip(*rest, strict=True)
+        if not math.isfinite(max(largest)):
+            raise OverflowError("the weights overflow: scale the rows or raise the strength")
+        parts, square = sum(squares), float(inner(step, step))
+        gamma, self.spread = joint_step(parts, sum(length), square, self.spread, len(rest))
+        if gamma < 1.0:
+            self.workers.call("settle", gamma)
+        self.theta += gamma * step
+        self.active, self.far = sum(active), SETTLED * max(largest)
+        # The sample is of the rows visited, which stand for all active ones.
+        share = every * problem.strength * before / max(sum(visited), 1)
+        half = 0.5 * problem.strength * float(inner(self.theta, self.theta))
+        primal = share * sum(lost) + half if before == problem.size.counted else None
+        self.guess.see(share * sum(apart), primal)
+        return max(largest), True
+
+    def revive(self) -> bool:
+        """Make rows active again that were put aside too early; return whether there were any."""
+        kappa = self.problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
+        before, self.active = self.active, sum(self.workers.call("revive", kappa * self.theta))
+        return self.active > before
+
+    def examine(self) -> Solution:
+        """Return the exact evaluation at the slopes so far; theta must belong to them."""
+        problem = self.problem
+        parts = problem.gradient()
+        theta = -parts[0] / problem.strength
+        if self.best is not None and not self.newton:
+            self.require_same(theta)
+        self.theta, self.dual = theta, problem.lower(*parts)
+        weights = link(problem.mirror, theta)
+        return self.solution(weights, problem.primal_upper(weights), self.dual, NO_SLOPES)
+
+    def require_same(self, theta: Vector) -> None:
+        """Refuse a theta that differs from the sum over the shards by more than drift."""
+        away = float(np.max(np.abs(theta - self.theta), initial=0.0))
+        size = float(np.max(np.abs(theta), initial=0.0)) + float(
+            np.max(np.abs(self.theta), initial=0.0)
+        )
+        if not away <= DRIFT * size + 1e-300:
+            raise LostStep(
+                f"the weights differ by {away:.3g} from those of the dual variables of all shards: "
+                "a step was lost or made twice"
+            )
+
+    def kept(self, new: Solution) -> Solution:
+        """Return the new solution with earlier weights in place of its own if they are better."""
+        from dataclasses import replace
+
+        best = self.best
+        if best is not None and best.primal < new.primal:
+            new = replace(new, weights=best.weights, primal=best.primal)
+        return replace(new, converged=closed(new.primal, new.dual, self.tol))
+
+
+NO_SLOPES = np.empty(0)
+__all__ = ["SharedProblem", "SharedSolver", "mirrors"]
