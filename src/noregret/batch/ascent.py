@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from noregret.batch.problem import Problem, Solution, Vector
+from noregret.mirrors import Mirror
 from noregret.passes.dual import dual
 from noregret.passes.dual.dual import inner
 
@@ -219,10 +220,10 @@ def leap(ascent: Ascent, budget: int) -> bool:
 
     budget: conjugate gradient iterations, at most.
     """
-    problem = ascent.problem
+    problem, mirror, square = ascent.problem, ascent.problem.mirror, ascent.square
     active = int(ascent.active)
     plan = np.empty((active, dual.PLAN))
-    dual.plan(problem.loss, problem.mirror, problem.block, ascent.memory, ascent.square, plan)
+    dual.plan(problem.loss, mirror, problem.block, ascent.memory, square, plan)
     free = np.flatnonzero(plan[:, dual.FREE])
     if not len(free):
         return False
@@ -236,7 +237,7 @@ def leap(ascent: Ascent, budget: int) -> bool:
     damping = ascent.damping * diagonal
 
     def curve(d: Vector) -> Vector:
-        rows = matrix @ _projected(ascent, matrix.T @ (scale * d))
+        rows = matrix @ projected(mirror, ascent.theta, square, matrix.T @ (scale * d))
         return np.asarray(scale * (bend * d + rows) + damping * d)
 
     direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
@@ -250,7 +251,7 @@ def leap(ascent: Ascent, budget: int) -> bool:
         shift = -(matrix.T @ (scale * change))
         dual.conjugates(problem.loss, labels, wanted, values[1])
         gain = float(inner(scale, values[0] - values[1] + change * offsets))
-        if gain - _rise(ascent, shift) > 0.0:
+        if gain - rise(mirror, ascent.theta, square, shift) > 0.0:
             ascent.records[chosen, dual.SLOPE] = wanted
             ascent.theta += shift
             ascent.damping = max(ascent.damping * DAMPING[min(halving, 2)], LEAST_DAMPING)
@@ -273,19 +274,20 @@ def _part(problem: Problem, chosen: Any) -> Any:
     return csr_array((values, indices, indptr), shape=(len(chosen), rows.width))
 
 
-def _projected(ascent: Ascent, v: Vector) -> Vector:
-    """Return the derivative of the weights along v: kappa (v - u <u, v>) where a ball binds."""
-    square = ascent.square
-    kappa = ascent.problem.mirror.kappa(0.5 * square, 0.0, 1.0)
+def projected(mirror: Mirror, theta: Vector, square: float, v: Vector) -> Vector:
+    """Return the derivative of the weights along v: kappa (v - u <u, v>) where a ball binds.
+
+    square: ||theta||^2.
+    """
+    kappa = mirror.kappa(0.5 * square, 0.0, 1.0)
     if kappa >= 1.0:
         return v
-    return np.asarray(kappa * (v - ascent.theta * (float(inner(ascent.theta, v)) / square)))
+    return np.asarray(kappa * (v - theta * (float(inner(theta, v)) / square)))
 
 
-def _rise(ascent: Ascent, shift: Vector) -> float:
+def rise(mirror: Mirror, theta: Vector, square: float, shift: Vector) -> float:
     """Return G(theta + shift) - G(theta)."""
-    square, mirror = ascent.square, ascent.problem.mirror
-    growth = 2.0 * float(inner(ascent.theta, shift)) + float(inner(shift, shift))
+    growth = 2.0 * float(inner(theta, shift)) + float(inner(shift, shift))
     if mirror.kappa(0.5 * max(square, square + growth), 0.0, 1.0) >= 1.0:
         # Avoid the difference of two large numbers.
         return 0.5 * growth

@@ -14,6 +14,8 @@ import numpy as np
 from noregret import mirrors
 from noregret.batch.ascent import records_of, seed_state
 from noregret.batch.problem import LINK_ERRORS, Problem, Vector
+from noregret.batch.shard_leap import DualStep
+from noregret.batch.verifying import Witness
 from noregret.passes import sync
 from noregret.passes.dual import dual, gap, joint
 from noregret.passes.frame import block
@@ -50,7 +52,7 @@ class Size(NamedTuple):
         )  # fmt: skip
 
 
-class Shard:
+class Shard(DualStep, Witness):
     """Rows of a problem with their slopes, the dual variables.
 
     Args:
@@ -244,7 +246,7 @@ class Shard:
             records = records_of(self.problem, self.slopes)
             order = np.flatnonzero(self.problem.weight).astype(np.uint32)
             self._memory = dual.Memory(records, np.empty(0), order)
-            self._active = len(order)
+            self._active = self._visited = len(order)
         self._memory.records[:, dual.SLOPE] = self.slopes
         return self._memory
 

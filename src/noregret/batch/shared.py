@@ -10,14 +10,13 @@ by other code than that of the steps, and rounded outwards.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from noregret import mirrors
-from noregret.batch.ascent import FAR, SAMPLE, SETTLED, Guess
+from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED, Guess
 from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
 from noregret.batch.problem import (
     Objective,
@@ -31,6 +30,7 @@ from noregret.batch.problem import (
     sum_of,
 )
 from noregret.batch.shard import Size
+from noregret.batch.shard_leap import DualNewton
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
 from noregret.losses import Loss
@@ -38,6 +38,9 @@ from noregret.mirrors import Mirror
 from noregret.passes.dual.dual import inner
 from noregret.workers import Workers, whole
 
+NO_SLOPES = np.empty(0)
+#: Numbers that a checkpoint keeps.
+NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual")
 #: Largest part by which theta may differ from the sum of the rows times their slopes.
 DRIFT = 1e-7
 
@@ -118,6 +121,7 @@ class SharedSolver(Solver):
         self.spread, self.far = float(self.workers.count), FAR
         self.active = problem.size.counted
         self.dual = -math.inf
+        self.leaps = DualNewton(problem, self.workers)
 
     @property
     def turns(self) -> int:
@@ -135,7 +139,7 @@ class SharedSolver(Solver):
         return self.round() if self.newton else self.turn()
 
     def round(self) -> bool:
-        """Play a round of Newton steps; move the slopes towards its own as far as the dual rises."""
+        """Play a round of Newton steps; take of its slopes as much as raises the dual."""
         problem, best = self.problem, self.best
         assert best is not None
         self.workers.call("take", 1.0)
@@ -163,13 +167,16 @@ class SharedSolver(Solver):
     def turn(self) -> bool:
         """Let all shards visit rows; examine the slopes once the guess of the gap is small."""
         guess = self.guess
-        largest, done = self.visit()
+        largest = self.visit()
         self.passes += 1
         self.report(guess.gap, guess.primal, self.active)
         settled = largest == 0.0 or self.active == 0
         if not settled and guess.gap > guess.goal:
             if guess.stale():
                 self.revive()
+            crawled = guess.slow()
+            if crawled:
+                self.leap(GRADIENTS * crawled)
             return False
         solution = self.look()
         if solution.converged or not (self.revive() or not settled):
@@ -177,8 +184,8 @@ class SharedSolver(Solver):
         guess.correct(solution, guess.gap)
         return False
 
-    def visit(self) -> tuple[float, bool]:
-        """Let all shards visit a part of their rows and join their steps."""
+    def visit(self) -> float:
+        """Let all shards visit rows and join their steps; return the largest movement."""
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
@@ -200,7 +207,14 @@ class SharedSolver(Solver):
         half = 0.5 * problem.strength * float(inner(self.theta, self.theta))
         primal = share * sum(lost) + half if before == problem.size.counted else None
         self.guess.see(share * sum(apart), primal)
-        return max(largest), True
+        return float(max(largest))
+
+    def leap(self, budget: int) -> None:
+        """Try a Newton step of the dual over the free rows."""
+        shift = self.leaps.step(self.theta, budget)
+        if shift is not None:
+            self.theta += shift
+            self.far = FAR
 
     def revive(self) -> bool:
         """Make rows active again that were put aside too early; return whether there were any."""
@@ -233,13 +247,41 @@ class SharedSolver(Solver):
 
     def kept(self, new: Solution) -> Solution:
         """Return the new solution with earlier weights in place of its own if they are better."""
-        from dataclasses import replace
-
         best = self.best
         if best is not None and best.primal < new.primal:
             new = replace(new, weights=best.weights, primal=best.primal)
         return replace(new, converged=closed(new.primal, new.dual, self.tol))
 
+    def check(self) -> None:
+        """Refuse a state in which weights or dual do not belong to the slopes on the shards."""
+        if self.newton:
+            lower = self.problem.dual_lower()
+            if self.best is not None and lower != self.dual:
+                raise LostStep(
+                    f"the dual is {lower!r} and was {self.dual!r}: the slopes of a shard changed "
+                    "since they were examined"
+                )
+            return
+        self.require_same(-self.problem.gradient()[0] / self.problem.strength)
 
-NO_SLOPES = np.empty(0)
-__all__ = ["SharedProblem", "SharedSolver", "mirrors"]
+    def state(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        """Return what the solver knows beside the shards, as numbers and as arrays."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        numbers |= {"guess": dict(vars(self.guess)), "damping": self.leaps.damping}
+        arrays = {"theta": self.theta.copy()}
+        if self.best is not None:
+            numbers["best"] = [self.best.primal, self.best.dual, self.best.passes]
+            arrays["weights"] = self.best.weights.copy()
+        return numbers, arrays
+
+    def go_back(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
+        """Return to a state that was kept; the shards return to theirs by themselves."""
+        for name in NUMBERS:
+            setattr(self, name, numbers[name])
+        vars(self.guess).update(numbers["guess"])
+        self.leaps.damping = numbers["damping"]
+        self.theta, self.best = arrays["theta"].copy(), None
+        if "best" in numbers:
+            primal, dual, passes = numbers["best"]
+            found = self.solution(arrays["weights"], primal, dual, NO_SLOPES)
+            self.best = replace(found, passes=passes)
