@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import Objective, Problem, Vector
+from noregret.batch.problem import LINK_ERRORS, Objective, Problem, Vector
 from noregret.jit import kernel
 from noregret.rounding import certified_ceiling, certified_floor
 from noregret.workers import Workers, packed, whole
@@ -69,16 +69,13 @@ class Witness:
         factors = problem.weight * self.slopes
         if rows.dense:
             values = rows.values.astype(np.float64)
-            vectors = factors @ values, np.abs(factors) @ np.abs(values)
+            vectors: Any = factors @ values, np.abs(factors) @ np.abs(values)
         else:
             used = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
             columns = rows.indices[used]
-            lengths = np.diff(rows.indptr.astype(np.int64))
+            lengths: Any = np.diff(rows.indptr.astype(np.int64))
             terms = np.repeat(factors, lengths) * rows.values[used]
-            vectors = (
-                np.bincount(columns, terms, rows.width),
-                np.bincount(columns, np.abs(terms), rows.width),
-            )
+            vectors = tuple(np.bincount(columns, one, rows.width) for one in (terms, np.abs(terms)))
         found = np.zeros(2)
         conjugate_sums(problem.loss, problem.y, problem.weight, problem.offset, self.slopes, found)
         return packed(np.concatenate(vectors)), (float(found[0]), float(found[1]))
@@ -88,18 +85,21 @@ class Witness:
         problem, rows = self.problem, self.problem.rows
         if rows.dense:
             values = rows.values.astype(np.float64)
-            products, sizes = values @ weights, np.abs(values) @ np.abs(weights)
+            products: Any = values @ weights
+            sizes: Any = np.abs(values) @ np.abs(weights)
             longest = rows.width
         else:
             used = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
-            lengths = np.diff(rows.indptr.astype(np.int64))
+            lengths: Any = np.diff(rows.indptr.astype(np.int64))
             of_row = np.repeat(np.arange(len(rows)), lengths)
             terms = weights[rows.indices[used]] * rows.values[used]
             products = np.bincount(of_row, terms, len(rows))
             sizes = np.bincount(of_row, np.abs(terms), len(rows))
             longest = int(lengths.max(initial=0))
         predictions = products + problem.offset + bias
-        error = gamma(longest + 4) * (sizes + np.abs(problem.offset) + abs(bias)) + TINY
+        error = (
+            gamma(longest + 2.0 * LINK_ERRORS) * (sizes + np.abs(problem.offset) + abs(bias)) + TINY
+        )
         found = np.zeros(2)
         low, high = predictions - 2.0 * error, predictions + 2.0 * error
         loss_sums(problem.loss, problem.y, problem.weight, low, high, found)
@@ -129,12 +129,11 @@ def verified(
     else:
         b = objective.strength
         length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
-    lower = total - slack - length
-    lower -= 8.0 * UNIT * (abs(total) + abs(length)) + TINY
+    lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
     with np.errstate(over="ignore", invalid="ignore"):
         found = workers.call("primal_witness", weights, 0.0)
         losses, size = (math.fsum(column) for column in zip(*found, strict=True))
         losses += gamma(count + WITHIN) * size + (count + weight) * TINY
         if objective.radius is None:
             losses += objective.mirror.regularizer_upper(weights, objective.strength)
-    return certified_ceiling(float(losses)), certified_floor(float(lower))
+    return certified_ceiling(float(losses)), lower
