@@ -1,5 +1,6 @@
 """What a cluster run reads, put together again, and what one process reads."""
 
+import pickle
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +14,22 @@ from noregret.streams import Block
 from noregret.workers import Threads
 
 
+class Posted(Threads):
+    """Threads whose arguments and results travel as those of processes do."""
+
+    def hosts(self, method: str, *arguments: Any) -> list[Any]:
+        return [sent(found) for found in super().hosts(method, *sent(arguments))]
+
+
+def sent(message: Any) -> Any:
+    """Return a message as another process gets it: its arrays cannot be written to."""
+    buffers: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(body, buffers=[bytes(one.raw()) for one in buffers])
+
+
 def workers(shards: int, count: int) -> Threads:
-    return Threads([None] * shards, count, host=Reader)
+    return Posted([None] * shards, count, host=Reader)
 
 
 def gathered(inputs: Any, shards: int, count: int, **options: Any) -> tuple[Gathered, list[Block]]:
@@ -42,7 +57,7 @@ def in_file_order(found: Gathered, blocks: Sequence[Block]) -> list[tuple[bytes,
     order: list[tuple[bytes, ...]] = []
     for file in range(len(found.files)):
         own = [shards[k] for k, several in enumerate(parts) if several[0].file == file]
-        # Rows of one file take turns; of shards with several files all follow the first file.
+        # Rows of one file take turns; shards with several files have them one after the other.
         total = sum(map(len, own))
         order += [own[r % len(own)][r // len(own)] for r in range(total)]
     return order

@@ -15,7 +15,7 @@ def of_sizes(*sizes):
 def test_whole_neighbouring_files_balanced_by_bytes():
     parts = deal(of_sizes(10, 10, 10, 30, 30, 30, 60), 3)
     assert [[part.file for part in several] for several in parts] == [[0, 1, 2, 3], [4, 5], [6]]
-    assert all(part == Part(part.file, 0, 1) for several in parts for part in several)
+    assert all(part == Part(part.file) for several in parts for part in several)
 
 
 def test_no_shard_without_a_file():
@@ -59,3 +59,11 @@ def test_refusals():
         deal(of_sizes(1), 0)
     with pytest.raises(ArgumentError, match="files: expected at least one"):
         deal([], 2)
+
+
+def test_large_files_of_the_compact_form_are_dealt_by_batches():
+    parts = deal([File("a.arrow", 900, 24), File("b.arrow", 900, 23)], 6)
+    assert [several[0].of for several in parts] == [3] * 6
+    assert [several[0].batches for several in parts] == [True] * 3 + [False] * 3
+    # A shard that has all batches of a file has all its rows.
+    assert deal([File("a.arrow", 900, 24)], 1) == [[Part(0)]]

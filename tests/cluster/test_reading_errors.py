@@ -41,7 +41,7 @@ def test_a_missing_file(tmp_path, count):
 def test_a_file_that_a_worker_does_not_find(tmp_path, count, shards):
     paths = written(tmp_path, "csv", GOOD, GOOD, GOOD)
     hosts = workers(shards, count)
-    plan = planned(paths, Reading())
+    plan = planned(paths, Reading(), shards)
     os.remove(paths[1])
     errors = [found for found in hosts.hosts("scan", plan) if "error" in found]
     assert errors

@@ -8,7 +8,6 @@ import pytest
 
 import noregret as nr
 from noregret.streams import source
-from noregret.streams.binary import write_binary
 from tests.cluster.joint import gathered, row_list, same_as_one_process, written
 
 #: Shards of whole files, and several shards a file.
@@ -169,6 +168,8 @@ def test_tables(tmp_path, kind):
 @pytest.mark.parametrize("rule", ["binary", "classes", "real"])
 def test_compact_form(tmp_path, rule):
     pytest.importorskip("pyarrow")
+    from noregret.streams.binary import write_binary
+
     paths = written(tmp_path, "csv", csv_text(40, 1), csv_text(25, 2))
     stream = nr.read(paths, labels=rule if rule != "real" else "binary")
     blocks = list(stream)
@@ -190,6 +191,8 @@ class Named(list):
 
 def test_values_of_two_types_become_the_wider(tmp_path):
     pytest.importorskip("pyarrow")
+    from noregret.streams.binary import write_binary
+
     (path,) = written(tmp_path, "svm", svmlight_text(12, 1, (0.5, 2)))
     stream = nr.read(path)
     for name, dtype in (("a", "float32"), ("b", "float64")):
@@ -206,3 +209,38 @@ def test_rows_are_sealed_after_columns_were_renumbered(tmp_path):
     _, blocks = gathered(paths, 2, 2, labels="binary", constant=1.0)
     assert all(block.ordered for block in blocks)
     assert blocks[1].dense().tolist() == [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("rule", ["real", "binary"])
+def test_a_worker_reads_its_own_batches_only(tmp_path, monkeypatch, rule):
+    # Labels were not mapped when the file was written: "binary" must see all of them.
+    pytest.importorskip("pyarrow")
+    from noregret.streams import binary
+    from noregret.streams.binary_file import BinaryFile
+
+    monkeypatch.setattr(binary, "BATCH_ROWS", 5)
+    (text,) = written(tmp_path, "svm", svmlight_text(163, 1, (0, 1)))
+    path = tmp_path / "a.arrow"
+    binary.write_binary(nr.read(text), path)
+    whole = [row for block in nr.read(path, labels=rule) for row in row_list(block)]
+    assert len(whole) == 163
+    read = []
+    checked = BinaryFile._checked
+
+    def noted(self, number):
+        read.append(number)
+        return checked(self, number)
+
+    monkeypatch.setattr(BinaryFile, "_checked", noted)
+    for count in (1, 2, 3):
+        read.clear()
+        found, blocks = gathered(path, 4, count, labels=rule)
+        assert found.files[0].batches == 33
+        assert [row_list(block) for block in blocks] == [
+            [row for start in range(5 * k, 163, 20) for row in whole[start : start + 5]]
+            for k in range(4)
+        ]
+        if rule == "real":
+            assert sorted(read) == [*range(33)]
+        else:
+            assert len(read) == 33 * count

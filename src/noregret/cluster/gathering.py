@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.inputs import STANDARD_INPUT, Input, Inputs, find
 from noregret.streams.labels import LabelMap
 from noregret.streams.names import FeatureNames, HashedNames, Names
-from noregret.streams.reading import FRAME, LINES, PAIRS, Reading, refuse_unknown
+from noregret.streams.reading import COMPACT, FRAME, LINES, PAIRS, Reading, refuse_unknown
 from noregret.streams.resolve import resolve
 from noregret.streams.stream import KEPT
 from noregret.streams.svmlight import NumberedColumns
@@ -87,7 +88,7 @@ def gather(
     """
     refuse_unknown(options)
     whole = replace(reading or Reading(), **options)
-    plan = planned(inputs, whole)
+    plan = planned(inputs, whole, workers.count)
     files = [File(*one) for one in plan["files"]]
     parts = deal(files, workers.count)
     found = workers.hosts("scan", plan)
@@ -127,10 +128,15 @@ def gather(
     )
 
 
-def planned(inputs: Inputs, reading: Reading) -> dict[str, Any]:
+def planned(inputs: Inputs, reading: Reading, shards: int) -> dict[str, Any]:
     """Return what workers need to know to read: the files with their sizes, and how.
 
     Paths become absolute, since workers may run in other directories.
+
+    Args:
+        inputs: paths, patterns or addresses.
+        reading: how they are read.
+        shards: number of shards, at least 1.
     """
     several = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     if isinstance(several, list | tuple) and STANDARD_INPUT in several:
@@ -147,6 +153,11 @@ def planned(inputs: Inputs, reading: Reading) -> dict[str, Any]:
     if resolved.format in LINES:
         # Without a first line a file cannot decide what columns are.
         files = [file for file in files if file.size != 0] or files
+    if resolved.format == COMPACT and len(files) < shards:
+        # Import here: it needs pyarrow.
+        from noregret.streams.binary_file import BinaryFile
+
+        files = [file._replace(batches=BinaryFile(Path(file.name)).batches) for file in files]
     return {"files": files, "format": resolved.format, "reading": reading.as_dict()}
 
 
@@ -222,7 +233,7 @@ def _require_rows(
         )
     for number, count in enumerate(held):
         if not count:
-            file, _, of = parts[number][0]
+            file, of = parts[number][0].file, parts[number][0].of
             several = f" for {of} of the shards" if of > 1 else ""
             raise ArgumentError(
                 "shards",

@@ -9,7 +9,7 @@ strings, numbers, and lists and dictionaries of these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, StreamError
 from noregret.streams.inputs import find
 from noregret.streams.names import FeatureNames, HashedNames
-from noregret.streams.reading import Reading
+from noregret.streams.reading import COMPACT, Reading
 from noregret.streams.resolve import Resolved
 from noregret.streams.stream import Stream
 from noregret.streams.svmlight import NumberedColumns
@@ -59,7 +59,7 @@ class Reader(Host):
         # What columns and labels are is decided by the first file, whoever reads its rows.
         opened = [files[k] for k in sorted({0, *own})]
         require_sizes(opened)
-        stream = Resolved([one.name for one in opened], plan["format"]).open(
+        stream: Any = Resolved([one.name for one in opened], plan["format"]).open(
             Reading.from_dict(plan["reading"])
         )
         if own[0]:
@@ -70,21 +70,29 @@ class Reader(Host):
         for held, several in zip(self.shards, parts, strict=True):
             for part in several:
                 holders[part.file].append((held, part))
+        batches = _batches(stream, holders) if plan["format"] == COMPACT else {}
         rows, refused = dict.fromkeys(own, 0), Counter[int]()
         complaints: list[tuple[int, str]] = []
         weighted = False
         for parsed in stream.parts():
             file = own[parsed.number]
             y = self._labels.read(parsed, file, rows[file])
+            batch = next(batches.get(file, iter(())), 0)
             for held, part in holders[file]:
-                first = (part.place - rows[file]) % part.of
-                chosen = None if part.of == 1 else np.arange(first, len(y), part.of)
-                held.append(parsed.rows, y, parsed.weight, chosen)
+                first = (part.place - (batch if part.batches else rows[file])) % part.of
+                if not part.batches:
+                    chosen = None if part.of == 1 else np.arange(first, len(y), part.of)
+                    held.append(parsed.rows, y, parsed.weight, chosen)
+                elif first == 0:
+                    held.append(parsed.rows, y, parsed.weight)
             rows[file] += len(y)
             refused[file] += len(parsed.faults)
             complaints += [(file, text) for text in stream.complaints[len(complaints) :]]
             weighted |= parsed.weight is not None
         require_sizes([files[k] for k in own])
+        if batches:
+            # Also of files of which not all batches were read.
+            rows = {file: one.facts.rows for file, one in zip(own, stream.files, strict=True)}
         return {
             "rows": rows,
             "refused": dict(refused),
@@ -129,6 +137,21 @@ class Reader(Host):
             raise IndexError(f"shard {shard} is hosted by another worker")
         found: Block = self.shards[shard - self.first]
         return found
+
+
+def _batches(
+    stream: Any, holders: Mapping[int, Sequence[tuple[Held, Part]]]
+) -> dict[int, Iterator[int]]:
+    """Return the numbers of the batches that a stream of the compact form will read, by file.
+
+    Only those of the shards hosted here are read, unless all labels are needed for their meaning.
+    """
+    for one, several in zip(stream.files, holders.values(), strict=True):
+        parts = [part for _, part in several]
+        if stream.labels == "real" and all(part.batches for part in parts):
+            wanted = ({*range(part.place, one.batches, part.of)} for part in parts)
+            one.wanted = sorted(set().union(*wanted))
+    return {file: iter(one.wanted) for file, one in zip(holders, stream.files, strict=True)}
 
 
 def require_sizes(files: Iterable[File]) -> None:
