@@ -136,7 +136,9 @@ def test_other_columns_of_a_table(tmp_path, count):
 
     paths = [str(tmp_path / f"{k}.parquet") for k in range(3)]
     for path, column in zip(paths, "aab", strict=True):
-        pyarrow.parquet.write_table(arrow.table({column: [1.0, 2.0], "y": [0, 1]}), path)
+        # All rows lack a label, but files are opened before any row is read.
+        table = arrow.table({column: [1.0, 2.0], "y": arrow.array([None, None], arrow.int64())})
+        pyarrow.parquet.write_table(table, path)
     found = refusal(StreamError, paths, 3, count)
     assert str(found) == f"{paths[2]}: its columns are not those of {paths[0]}: 'a' differs"
 

@@ -205,10 +205,12 @@ def test_values_of_two_types_become_the_wider(tmp_path):
 
 
 def test_rows_are_sealed_after_columns_were_renumbered(tmp_path):
-    paths = written(tmp_path, "csv", "c,y\nb,1\na,0\n", "c,y\na,1\nb,0\n")
+    # The first row of the second file has columns 1 and 2 of its worker, 3 and 2 of all.
+    paths = written(tmp_path, "csv", "c,d,y\nb,v,1\na,w,0\n", "c,d,y\na,v,1\nb,w,0\n")
     _, blocks = gathered(paths, 2, 2, labels="binary", constant=1.0)
     assert all(block.ordered for block in blocks)
-    assert blocks[1].dense().tolist() == [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    assert blocks[1].dense().tolist() == [[1, 0, 1, 1, 0], [1, 1, 0, 0, 1]]
+    assert blocks[1].indices.tolist() == [0, 2, 3, 0, 1, 4]
 
 
 @pytest.mark.parametrize("rule", ["real", "binary"])
