@@ -22,10 +22,9 @@ from noregret.cluster.labelling import LabelNotes
 from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, StreamError
 from noregret.streams.inputs import find
-from noregret.streams.names import FeatureNames, HashedNames
+from noregret.streams.names import FeatureNames, HashedNames, Names
 from noregret.streams.reading import COMPACT, Reading
 from noregret.streams.resolve import Resolved
-from noregret.streams.stream import Stream
 from noregret.streams.svmlight import NumberedColumns
 from noregret.workers import Host
 
@@ -36,22 +35,24 @@ _SAME_FILES = "expected a file that every worker can read under this name"
 class Reader(Host):
     """The shards of one worker, which are blocks of rows once they are read and settled."""
 
-    _stream: Stream | None = None
+    #: Labels and names that `scan` has found, and whether it came to the rows.
     _labels: LabelNotes
+    _names: Names | None = None
+    _opened = False
 
     def scan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Read the rows of all shards hosted here; return what was found, or the error.
 
         Args:
-            plan: `files`, the (name, size in bytes) of all files of the run; `format`, theirs;
+            plan: `files`, the (name, size, batches) of all files of the run; `format`, theirs;
                 `reading`, how they are read, as `Reading.as_dict` returns it.
         """
-        self._stream = None
+        self._opened = False
         try:
             return self._scan([File(*one) for one in plan["files"]], plan)
         except (StreamError, ArgumentError, OSError) as error:
             self.shards = [Held() for _ in self.shards]
-            return {"error": told(error), "opening": self._stream is None}
+            return {"error": told(error), "opening": not self._opened}
 
     def _scan(self, files: list[File], plan: Mapping[str, Any]) -> dict[str, Any]:
         parts = deal(files, self.count)[self.first : self.first + len(self.shards)]
@@ -64,7 +65,7 @@ class Reader(Host):
         )
         if own[0]:
             stream.leave_first_out()
-        self._stream, self._labels = stream, LabelNotes(stream.labels)
+        self._labels, self._names, self._opened = LabelNotes(stream.labels), stream.names, True
         self.shards = [Held() for _ in parts]
         holders: dict[int, list[tuple[Held, Part]]] = {file: [] for file in own}
         for held, several in zip(self.shards, parts, strict=True):
@@ -116,16 +117,15 @@ class Reader(Host):
                 `width`, the number of columns; `label_map`, what labels became; `weighted`,
                 whether rows have weights; `dtype`, that of the values.
         """
-        assert self._stream is not None, "settle comes after scan"
         columns = None
-        if common["names"] is not None and isinstance(self._stream.names, FeatureNames):
-            columns = _renumbered(self._stream.names, common["names"])
-        self._stream = None
+        if common["names"] is not None and isinstance(self._names, FeatureNames):
+            columns = _renumbered(self._names, common["names"])
+        self._names = None
         scanned = sum(map(len, self.shards))
         label_map = common["label_map"]
         facts = common["width"], common["weighted"], common["dtype"]
         for k, held in enumerate(self.shards):
-            # One by one, so that no two forms of more than one shard are in memory.
+            # In place and one by one: memory holds the rows of the shards and little more.
             self.shards[k] = held.block(lambda y: self._labels.meant(y, label_map), columns, *facts)
         rows = [len(block) for block in self.shards]
         stored = [block.nonzeros for block in self.shards]
