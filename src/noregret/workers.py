@@ -188,10 +188,12 @@ class Threads(Workers):
     (array([100.]), [0, 1, 2, 3, 4])
     """
 
-    def __init__(self, shards: Sequence[Any], workers: int = 1) -> None:
+    def __init__(
+        self, shards: Sequence[Any], workers: int = 1, host: Callable[..., Host] = Host
+    ) -> None:
         self.count = len(shards)
         pieces = shares(self.count, workers)
-        self._hosts = [Host(shards[begin:end], begin, self.count) for begin, end in pieces]
+        self._hosts = [host(shards[begin:end], begin, self.count) for begin, end in pieces]
         self._threads = Shards(len(pieces), len(pieces))
 
     def hosts(self, method: str, *arguments: Any) -> list[Any]:

@@ -84,12 +84,16 @@ class BinaryStream(Stream):
             names=first.names,
         )
 
+    def leave_first_out(self) -> None:
+        """Leave out the rows of the first file."""
+        self.files = self.files[1:]
+
     def _pieces(self) -> Generator[Parsed, None, None]:
         if self._classes is None:
             self.label_map.update(self._label_map)
         numbers = np.sort([*self._label_map.values(), np.inf])
         done = 0
-        for file in self.files:
+        for number, file in enumerate(self.files):
             row = 1
             # A second thread brings the next batch from the disk and looks at it.
             fetch = partial(next, file.blocks(), None)
@@ -116,6 +120,7 @@ class BinaryStream(Stream):
                         classes=self._classes,
                         ordered=ordered,
                         name=file.name,
+                        number=number,
                         unit="row",
                         first=row,
                         position=done + end,

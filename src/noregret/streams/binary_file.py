@@ -13,7 +13,7 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,8 @@ class BinaryFile:
         self._file.held.clear()
         self.size = self._file.size
         self._weighted = self.facts.weighted and "weight" in schema.names
+        #: The batches that `blocks` reads, counted from 0 [default: all].
+        self.wanted: Sequence[int] = range(self.batches)
 
     @property
     def names(self) -> Names | None:
@@ -197,9 +199,9 @@ class BinaryFile:
         return [self.facts.bits, *(self._told.get(key.encode()) for key in named)]
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
-        """Yield each batch as a block, and the bytes of the file up to its end."""
+        """Yield each wanted batch as a block, and the bytes of the file up to its end."""
         rows = 0
-        for number in range(self.batches):
+        for number in self.wanted:
             with self._guard:
                 self._file.where = f"{self.name}, batch {number + 1} of {self.batches}"
                 self._file.require_whole()
@@ -209,7 +211,7 @@ class BinaryFile:
                     self._file.held.clear()
             rows += len(block)
             yield block, end
-        if rows != self.facts.rows:
+        if rows != self.facts.rows and len(self.wanted) == self.batches:
             raise StreamError(
                 f"{self.name}: damaged, found {rows} rows, expected {self.facts.rows}"
             )

@@ -96,6 +96,8 @@ class Parsed:
     finish: Callable[[], None] | None = None
     #: The input, and what its examples are: "line" in text, "row" in a table.
     name: str = ""
+    #: The number of the input, counted from 0.
+    number: int = 0
     unit: str = "line"
     #: The number of the first line or row, counted from 1.
     first: int = 0

@@ -62,6 +62,19 @@ def are_classes(labels: Labels) -> bool:
     return labels == "classes" or isinstance(labels, Classes)
 
 
+def conventions(labels: Labels) -> list[float]:
+    """Return the numbers that a rule knows as one of two labels, none for other rules.
+
+    >>> conventions("binary"), conventions("real")
+    ([-1.0, 0.0, 1.0, 2.0], [])
+    """
+    if labels == "binary":
+        return sorted({label for pair in _CONVENTIONS for label in pair})
+    if isinstance(labels, tuple) and not any(isinstance(one, str) for one in labels):
+        return [float(one) for one in labels]
+    return []
+
+
 def class_name(number: float) -> str:
     """Return what a class is called that is written as a number.
 

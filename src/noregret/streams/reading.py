@@ -29,7 +29,7 @@ FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow")
 FRAME, PAIRS, COMPACT = "data frame", "iterable", "compact"
 
 _EVERY = frozenset((*FORMATS, FRAME, PAIRS, COMPACT))
-_LINES = frozenset(("svmlight", "vw", "csv", "tsv", "jsonl"))
+LINES = frozenset(("svmlight", "vw", "csv", "tsv", "jsonl"))
 _TABLES = frozenset(("csv", "tsv", "parquet", "arrow", FRAME))
 _COLUMNS = _TABLES | {"jsonl", PAIRS}
 _NAMED = _COLUMNS | {"vw"}
@@ -151,7 +151,7 @@ class Reading:
         f"one of {' '.join(map(repr, _SEPARATORS))}",
     )
     encoding: str = _option(
-        "utf-8", _LINES, 'how text is encoded, as Python calls it: "utf-8", "latin-1", ...'
+        "utf-8", LINES, 'how text is encoded, as Python calls it: "utf-8", "latin-1", ...'
     )
     bits: Bits = _option(
         "auto",
@@ -215,7 +215,7 @@ class Reading:
     )
     threads: int | None = _option(
         None,
-        _LINES,
+        LINES,
         "how many threads parse ahead, 0 for none; None for two, if there are two cores",
         lambda value: value is None or value >= 0,
         "how many parse ahead, 0 for none",

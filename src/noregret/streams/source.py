@@ -44,6 +44,8 @@ class Chunk:
     position: int
     #: Whether the input ended without a line end, which was added to its last line.
     unended: bool = False
+    #: The number of the input, counted from 0.
+    number: int = 0
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
@@ -96,6 +98,8 @@ class Source:
         self.header = header
         self.lines = lines or Lines()
         self.encoding = encoding
+        #: The header that all inputs must have and the input that it is of, where it is known.
+        self.heading: tuple[bytes, str] | None = None
         self._used = False
         self._begun: Reader | None = None
 
@@ -118,6 +122,15 @@ class Source:
         self._begun = self._begun or self.open()
         return self._begun
 
+    def leave_first_out(self) -> None:
+        """Leave out the lines of the first input; the others must have its header nevertheless."""
+        self.heading = b"", self.inputs[0].name
+        if self._begun is not None:
+            self.heading = self._begun.heading or self.heading
+            self._begun.close()
+            self._begun = None
+        self.inputs = self.inputs[1:]
+
 
 class Reader:
     """One pass over a source; `next` may be called by one thread at a time."""
@@ -130,7 +143,7 @@ class Reader:
         self._done = 0
         self._carried = b""
         #: The first line of all, once it was read, and the input that it is of.
-        self._heading: tuple[bytes, str] | None = None
+        self.heading = source.heading
         #: The number of the next line where no chunk of the input was returned yet, else 0.
         self._line = 1
         #: Whether the first line of the input has yet to be looked at.
@@ -163,7 +176,7 @@ class Reader:
         """Return the first line of all, without its end."""
         if self._peeked is None:
             self._peeked = self.next()
-        return self._heading[0] if self._heading else b""
+        return self.heading[0] if self.heading else b""
 
     def head(self, lines: int | None = None) -> list[bytes]:
         """Return the first lines, those that `header` takes left out, as `next` will return them.
@@ -209,7 +222,7 @@ class Reader:
         """Open the next input; say whether there is one."""
         inputs = self._source.inputs
         if self._opened == len(inputs):
-            if self._heading is None:
+            if self.heading is None:
                 more = f" and {len(inputs) - 1} more: nothing is in any of them"
                 what = ": nothing is there" if len(inputs) == 1 else more
                 raise StreamError(f"{inputs[0].name}{what}, expected lines of text")
@@ -242,7 +255,8 @@ class Reader:
             memory[: filled - start] = memory[start:filled]
             filled, cut = filled - start, cut - start
         self._carried = bytes(memory[cut:filled])
-        chunk = Chunk(memory, cut, name, self._line, position, unended)
+        number = self._opened - 1
+        chunk = Chunk(memory, cut, name, self._line, position, unended, number)
         self._line = self._line if cut == 0 else 0
         return chunk
 
@@ -300,7 +314,7 @@ class Reader:
         start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         end = self._source.lines.first_end(memory, start, stop)
         line = bytes(memory[start:end]).removesuffix(b"\r")
-        heading = self._heading = self._heading or (line, name)
+        heading = self.heading = self.heading or (line, name)
         if not self._source.header:
             return start
         if line != heading[0]:

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
@@ -66,6 +66,13 @@ class Stream(ABC):
         self.complaints: list[str] = []
         self.notes = list(notes)
 
+    def leave_first_out(self) -> None:
+        """Leave out the rows of the first input, which still decides what columns and labels are.
+
+        The readers of a cluster open their own files after the first file of all.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def _pieces(self) -> Generator[Parsed, None, None]:
         """Read everything from the beginning."""
@@ -79,10 +86,31 @@ class Stream(ABC):
             blocks = shuffled(blocks, self.reading.shuffle, self.reading.rows)
         return blocks
 
-    def _in_order(self) -> Iterator[Block]:
+    def parts(self) -> Iterator[Parsed]:
+        """Yield rows in order with labels as they were written, in parts of any size.
+
+        Lines that the format refuses raise or are counted; labels are not looked at.
+        """
+        self._begin()
+        with closing(self._pieces()) as pieces:
+            for piece in pieces:
+                self.bytes_read = piece.position
+                self._note(piece)
+                if len(piece.faults):
+                    bad = self._bad_lines(piece)
+                    if self.reading.on_error == "stop":
+                        self._stop(piece, *bad[0])
+                    self.refused += len(piece.faults)
+                    self.complaints += [complaint for _, complaint, _ in bad]
+                yield piece
+
+    def _begin(self) -> None:
         self.width = self._given_width
         self.bytes_read = self.refused = 0
         self.complaints = []
+
+    def _in_order(self) -> Iterator[Block]:
+        self._begin()
         reader = LabelReader(self.labels, self.label_map)
         with closing(self._pieces()) as pieces:
             for piece in _looked_at(pieces, reader, self.reading.on_error):
@@ -90,9 +118,8 @@ class Stream(ABC):
                 yield from self._blocks(piece, reader)
 
     def _blocks(self, parsed: Parsed, reader: LabelReader) -> Iterator[Block]:
-        self.notes += [note for note in parsed.notes if note not in self.notes]
+        self._note(parsed)
         y, strange = reader.read(parsed.y, parsed.classes)
-        self.width = max(self.width, parsed.width)
         facts = y, self.width, parsed.weight, parsed.ids
         block = Block._of_parser(parsed.rows, parsed.ordered, *facts)
         if not len(parsed.faults) and not len(strange):
@@ -102,10 +129,7 @@ class Stream(ABC):
         wanted = self._wanted
         target = getattr(getattr(self, "format", None), "target", None)
         column = "" if target is None else f" in column {target!r}"
-        bad = [
-            (line, f"{parsed.place(line)}, {reason}", reason.argument)
-            for line, reason in parsed.reasons[:wanted]
-        ]
+        bad = self._bad_lines(parsed)
         for row in strange[:wanted].tolist():
             line, label = parsed.line(row), parsed.y[row]
             found = class_name(label) if parsed.classes is None else parsed.classes[int(label)]
@@ -115,15 +139,31 @@ class Stream(ABC):
         if self.reading.on_error == "stop":
             line, complaint, argument = bad[0]
             yield from self._parts(block, 0, parsed.rows_before(line))
-            if line == parsed.unended:
-                raise CutShort(f"{complaint}; the input ends inside this line", argument)
-            raise StreamError(complaint, argument)
+            self._stop(parsed, line, complaint, argument)
         self.refused += len(parsed.faults) + len(strange)
         self.complaints += [complaint for _, complaint, _ in bad][:wanted]
         start = 0
         for row in (*strange.tolist(), len(block)):
             yield from self._parts(block, start, row)
             start = row + 1
+
+    def _note(self, parsed: Parsed) -> None:
+        """Enter the remarks and the width of some rows."""
+        self.notes += [note for note in parsed.notes if note not in self.notes]
+        self.width = max(self.width, parsed.width)
+
+    def _bad_lines(self, parsed: Parsed) -> list[tuple[int, str, str]]:
+        """Return the first lines refused, as many as are wanted: line, message and argument."""
+        return [
+            (line, f"{parsed.place(line)}, {reason}", reason.argument)
+            for line, reason in parsed.reasons[: self._wanted]
+        ]
+
+    @staticmethod
+    def _stop(parsed: Parsed, line: int, complaint: str, argument: str) -> NoReturn:
+        if line == parsed.unended:
+            raise CutShort(f"{complaint}; the input ends inside this line", argument)
+        raise StreamError(complaint, argument)
 
     @property
     def _wanted(self) -> int:
@@ -163,6 +203,10 @@ class TextStream(Stream):
         threads = reading.threads
         self.threads = min(2, os.cpu_count() or 1) if threads is None else threads
 
+    def leave_first_out(self) -> None:
+        """Leave out the lines of the first input."""
+        self.source.leave_first_out()
+
     def _pieces(self) -> Generator[Parsed, None, None]:
         reader = self.source.open()
         following = 1
@@ -188,6 +232,7 @@ class TextStream(Stream):
         found = self.format.parse(chunk.buffer, chunk.stop)
         for parsed in (found,) if isinstance(found, Parsed) else found:
             parsed.name, parsed.first, parsed.position = chunk.name, chunk.line, chunk.position
+            parsed.number = chunk.number
             if chunk.unended:
                 parsed.unended = chunk.memory.count(b"\n", 0, chunk.stop) - 1
             starts = parsed.faults[: self._wanted].tolist()

@@ -114,15 +114,21 @@ class ArrowStream(Stream):
                 found.update(texts_of(batch.column(self.target))[1])
         return named_pair((text for text in found if text is not None), table.name)
 
+    def leave_first_out(self) -> None:
+        """Leave out the rows of the first table."""
+        self._tables = self._tables[1:]
+        # The number of values of a category is judged by the first rows of all.
+        self._unseen.clear()
+
     def _pieces(self) -> Generator[Parsed, None, None]:
         done = 0
-        for table in self._tables:
+        for number, table in enumerate(self._tables):
             row = 1
             for batch, position in table.batches(list(self._roles)):
                 with arrow_errors(table.name):
                     parsed = self._parse(batch)
                 parsed.name, parsed.unit, parsed.first = table.name, "row", row
-                parsed.position = done + position
+                parsed.position, parsed.number = done + position, number
                 yield parsed
                 row += batch.num_rows
             done += table.size or 0
