@@ -163,7 +163,10 @@ class Workers:
             left = summed(low, cut)
             return SUMS[join](left, summed(cut, high))
 
-        return summed(0, self.count), rest
+        found = summed(0, self.count)
+        # An array that came in a message is read-only, and kernels would be compiled anew for it.
+        writable = isinstance(found, Entries) or found.flags.writeable
+        return found if writable else found.copy(), rest
 
 
 def shares(count: int, workers: int) -> list[tuple[int, int]]:

@@ -71,7 +71,7 @@ class Shard(DualStep, Witness):
         seed: int = 0,
         number: int = 0,
     ) -> None:
-        self.problem = problem
+        self.problem, self.number = problem, number
         self.slopes = problem.start() if slopes is None else slopes
         self.given = self.slopes.copy() if given is None else given
         self.random = np.uint64(seed_state([seed, number]))
@@ -249,6 +249,11 @@ class Shard(DualStep, Witness):
             self._active = self._visited = len(order)
         self._memory.records[:, dual.SLOPE] = self.slopes
         return self._memory
+
+    def forget(self) -> None:
+        """Drop what was derived from the problem."""
+        self._memory = None
+        self._active = self._visited = self._turn = 0
 
     # What a checkpoint keeps.
 

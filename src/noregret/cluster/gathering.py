@@ -17,8 +17,9 @@ import numpy as np
 
 from noregret.arguments import ArgumentError
 from noregret.cluster.dealing import File, Part, deal
+from noregret.cluster.errors import raised
 from noregret.cluster.labelling import decide
-from noregret.cluster.reading import changed, raised, writable
+from noregret.cluster.reading import changed, writable
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import STANDARD_INPUT, Input, Inputs, find
 from noregret.streams.labels import LabelMap

@@ -17,19 +17,17 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.cluster.dealing import File, Part, deal, files_of
+from noregret.cluster.errors import SAME_FILES, told
 from noregret.cluster.held import Held
 from noregret.cluster.labelling import LabelNotes
 from noregret.streams.block import Block
-from noregret.streams.errors import CutShort, StreamError
+from noregret.streams.errors import StreamError
 from noregret.streams.inputs import find
 from noregret.streams.names import FeatureNames, HashedNames, Names
 from noregret.streams.reading import COMPACT, Reading
 from noregret.streams.resolve import Resolved
 from noregret.streams.svmlight import NumberedColumns
 from noregret.workers import Host
-
-#: What to do about a file that a worker cannot read.
-_SAME_FILES = "expected a file that every worker can read under this name"
 
 
 class Reader(Host):
@@ -160,7 +158,7 @@ def require_sizes(files: Iterable[File]) -> None:
         try:
             size = find([file.name])[0].size
         except StreamError as error:
-            raise StreamError(f"{error}; {_SAME_FILES}", error.argument) from None
+            raise StreamError(f"{error}; {SAME_FILES}", error.argument) from None
         if file.size is not None and size != file.size:
             raise changed(file.name, f"found {size:,} bytes, {file.size:,} when the run began")
 
@@ -200,28 +198,3 @@ def described(names: Any) -> dict[str, Any] | None:
         case NumberedColumns():
             return {"kind": "numbered", **vars(names)}
     return None
-
-
-def told(error: StreamError | ArgumentError | OSError) -> dict[str, Any]:
-    """Return an error as plain data, for `raised`."""
-    if isinstance(error, ArgumentError):
-        return {"kind": "argument", "fields": error.args}
-    if isinstance(error, OSError):
-        return {"kind": "stream", "fields": (_about(error), "")}
-    kind = "cut" if isinstance(error, CutShort) else "stream"
-    return {"kind": kind, "fields": (str(error), error.argument)}
-
-
-def raised(error: Mapping[str, Any]) -> Exception:
-    """Return the error that `told` has described.
-
-    >>> raised(told(StreamError("a.csv: no such file", "format")))
-    StreamError('a.csv: no such file')
-    """
-    kinds = {"argument": ArgumentError, "cut": CutShort, "stream": StreamError}
-    found: Exception = kinds[error["kind"]](*error["fields"])
-    return found
-
-
-def _about(error: OSError) -> str:
-    return f"{error.filename or 'a file'}: {error.strerror or error}; {_SAME_FILES}"

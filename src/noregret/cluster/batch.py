@@ -1,0 +1,317 @@
+"""`hindsight` on a cluster: the best fixed predictor of files that no single process holds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from noregret.arguments import ArgumentError, refuse
+from noregret.arrays import as_count, as_positive
+from noregret.batch.problem import WIDTHS, Solution, closed
+from noregret.batch.shared import SharedProblem, SharedSolver
+from noregret.batch.solver import require_options, trusted
+from noregret.batch.verifying import verified
+from noregret.cluster.checkpoints import Checkpoints
+from noregret.cluster.errors import ClusterError, WorkerLost
+from noregret.cluster.gathering import Gathered, gather
+from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES, RayWorkers, connected
+from noregret.files.store import component_to_header
+from noregret.mirrors import Ball, Euclidean, Mirror
+from noregret.proof.statement import row
+from noregret.rounding import down, up
+from noregret.streams.reading import Reading
+
+HOST = "noregret.cluster.batch_host:BatchHost"
+#: Passes after which a run stops without convergence.
+MAX_PASSES = 10_000
+
+
+@dataclass(frozen=True)
+class Round:
+    """One line of the table of a run: where it stands after some passes."""
+
+    passes: int
+    primal: float
+    dual: float
+    gap: float
+    #: Bytes sent in both directions, and seconds of the slowest worker and of waiting for it.
+    sent: int
+    work: float
+    wait: float
+    #: Sums of vectors over all shards: the communication rounds of the literature.
+    calls: int
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSolution(Solution):
+    """The best predictor found on a cluster; its gap was verified by code of its own.
+
+    The dual variables stay at the workers, or in the last checkpoint: `alpha` is empty.
+    """
+
+    gathered: Gathered | None = field(default=None, repr=False)
+    rounds: tuple[Round, ...] = field(default=(), repr=False)
+    shards: int = 1
+    #: Workers that were lost and set up again.
+    lost: int = 0
+
+    def _lines(self) -> list[str]:
+        lines = super()._lines()
+        verified = f"{up(self.primal, 10)} - {down(self.dual, 10)}"
+        lines.append(row("verified, by other code", verified, widths=WIDTHS))
+        lines.append(row("shards", f"{self.shards:,}", widths=WIDTHS))
+        if self.lost:
+            lines.append(row("workers lost and replaced", f"{self.lost:,}", widths=WIDTHS))
+        return lines
+
+
+class ClusterSolver(SharedSolver):
+    """The solver over shards, with checkpoints and a table of its rounds."""
+
+    keeper: Checkpoints
+    rounds: list[Round]
+    tell: Callable[[Round], None] | None = None
+
+    def step(self) -> bool:
+        """Make passes; note where the run stands, keep a checkpoint if one is due."""
+        if not self.keeper.complete():
+            self.keeper.save(self)
+        done = super().step()
+        self.note()
+        if not done and self.keeper.due(self):
+            self.keeper.save(self)
+        return done
+
+    def note(self) -> None:
+        """Add a line to the table."""
+        best, traffic = self.best, self.workers.traffic  # type: ignore[attr-defined]
+        gap, primal = self.guess.gap, self.guess.primal
+        if best is not None and (self.newton or self.looked == self.passes):
+            gap, primal = best.gap, best.primal
+        numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls
+        found = Round(self.passes, primal, primal - gap, gap, *numbers)
+        self.rounds.append(found)
+        if self.tell is not None:
+            self.tell(found)
+
+
+def hindsight(
+    inputs: Any,
+    loss: Any,
+    *,
+    l2: float | None = None,
+    radius: float | None = None,
+    mirror: Mirror | None = None,
+    strength: float | None = None,
+    shards: int = 8,
+    workers: int = 2,
+    address: str = LOCAL,
+    tol: float = 1e-6,
+    max_passes: int = MAX_PASSES,
+    seed: int = 0,
+    checkpoint: str | None = None,
+    every: int = 10,
+    resume: bool = False,
+    timeout: float = 600.0,
+    progress: Callable[[Round], None] | None = None,
+    reading: Reading | None = None,
+) -> ClusterSolution:
+    """Return the best fixed linear predictor of the rows of some files, solved where they lie.
+
+    Minimises sum_i c_i f(y_i, <w, x_i>) plus (l2/2) ||w||^2, inside the ball ||w|| <= radius if
+    both are given, or plus strength * F(w), F the regulariser of a mirror map. Rows are dealt to
+    logical shards, which workers read; the result depends on the files, the number of shards and
+    the seed, never on the number of workers, nor on workers that were lost on the way.
+
+    Args:
+        inputs: paths, patterns or addresses of files that every worker can read.
+        loss: of one score, one of `nr.losses`: it travels by its name.
+        l2: factor of half the squared norm, above 0.
+        radius: of the ball, with l2, above 0.
+        mirror: a map, with `strength`.
+        strength: factor of the map's regulariser, above 0.
+        shards: K, at least 1 [default: 8].
+        workers: processes, at least 1 and at most one a shard [default: 2].
+        address: of a Ray cluster, or "local" to start one on this machine [default: "local"].
+        tol: stop when gap <= tol max(1, |primal|) [default: 1e-6].
+        max_passes: turns of all shards, or Newton steps, at most [default: 10,000].
+        seed: of the order of visits, a whole number >= 0 [default: 0].
+        checkpoint: a folder that all workers see [default: a temporary one of this machine].
+        every: passes between two checkpoints, at least 1 [default: 10].
+        resume: go on from the last checkpoint in the folder [default: False].
+        timeout: seconds within which every worker has to answer [default: 600].
+        progress: called with each `Round`.
+        reading: how files are read [default: labels as the loss needs them].
+
+    Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
+    Primal-Dual Optimization, 2015.
+    """
+    with session(
+        inputs, loss, shards=shards, workers=workers, address=address, seed=seed,
+        checkpoint=checkpoint, every=every, timeout=timeout, reading=reading,
+    ) as run:  # fmt: skip
+        form = run.form(l2, radius, mirror, strength)
+        return run.solve(*form, tol=tol, max_passes=max_passes, resume=resume, progress=progress)
+
+
+@contextmanager
+def session(
+    inputs: Any,
+    loss: Any,
+    *,
+    shards: int = 8,
+    workers: int = 2,
+    address: str = LOCAL,
+    seed: int = 0,
+    checkpoint: str | None = None,
+    every: int = 10,
+    timeout: float = 600.0,
+    reading: Reading | None = None,
+) -> Iterator[Session]:
+    """Read files at workers and keep them there, to solve one problem or several over them."""
+    shards, workers = as_count("shards", shards), as_count("workers", workers)
+    refuse(
+        {
+            f"workers must be at most one a shard: {workers} workers for {shards} shards":
+                workers > shards,
+            f"timeout must be above 0 seconds, got {timeout}": not timeout > 0.0,
+        }
+    )  # fmt: skip
+    name = plain("loss", loss)
+    every = as_count("every", every)
+    rule: Any = {"sign": "binary"}.get(loss.labels, "real")
+    whole = Reading(labels=rule) if reading is None else reading
+    with connected(address, workers), tempfile.TemporaryDirectory() as folder:
+        hosts = RayWorkers(HOST, shards, workers, timeout)
+        try:
+            found = gather(hosts, inputs, whole)
+            spec = {"loss": name, "seed": int(seed), "width": found.width}
+            yield Session(hosts, loss, spec, found, checkpoint or folder, every)
+        finally:
+            hosts.close()
+
+
+@dataclass(eq=False)
+class Session:
+    """Rows at workers; `solve` may be called for one objective after the other."""
+
+    workers: RayWorkers
+    loss: Any
+    spec: dict[str, Any]
+    gathered: Gathered
+    folder: str
+    every: int
+    opened: dict[str, Any] | None = None
+
+    def form(
+        self,
+        l2: float | None,
+        radius: float | None,
+        mirror: Mirror | None,
+        strength: float | None,
+    ) -> tuple[Mirror, float]:
+        """Return the map and its strength; refuse options that do not go together."""
+        refuse(
+            {
+                "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
+                    l2 is not None and (mirror is not None or strength is not None),
+                "radius goes with l2 on a cluster": radius is not None and l2 is None,
+                "give l2= or strength=: without any there may be no best one":
+                    l2 is None and strength is None,
+            }
+        )  # fmt: skip
+        force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
+        if radius is not None:
+            return Ball(as_positive("radius", radius)), force
+        return mirror or Euclidean(), force
+
+    def solve(
+        self,
+        mirror: Mirror,
+        strength: float,
+        *,
+        tol: float = 1e-6,
+        max_passes: int = MAX_PASSES,
+        resume: bool = False,
+        progress: Callable[[Round], None] | None = None,
+    ) -> ClusterSolution:
+        """Return the best predictor for a map; the dual variables start where they are."""
+        require_options(tol, max_passes)
+        workers, width = self.workers, self.gathered.width
+        name = plain("mirror", mirror)
+        mirror = mirror.resolved(width)
+        if self.opened is None:
+            workers.hosts("open", self.spec | {"mirror": name, "strength": strength})
+            self.opened = name
+        elif name != self.opened:
+            raise ArgumentError("mirror", "the rows were opened for another map", repr(mirror))
+        else:
+            workers.hosts("call", "strengthen", strength)
+        problem = SharedProblem(workers, self.loss, mirror, strength, width)
+        files = [list(one) for one in self.gathered.files]
+        about = {**self.spec, "mirror": name, "strength": strength, "files": files}
+        about |= {"shards": workers.count, "rows": self.gathered.rows}
+        keeper = Checkpoints(self.folder, about, self.every)
+        return self._durable(problem, keeper, tol, max_passes, resume, progress)
+
+    def _durable(
+        self,
+        problem: SharedProblem,
+        keeper: Checkpoints,
+        tol: float,
+        max_passes: int,
+        resume: bool,
+        progress: Callable[[Round], None] | None,
+    ) -> ClusterSolution:
+        """Solve; after a lost worker go back to the last checkpoint, as often as it takes."""
+        lost, stuck, reached = 0, 0, -1
+        solver: ClusterSolver | None = None
+        while True:
+            try:
+                if solver is None:
+                    solver = ClusterSolver(problem, tol, max_passes)
+                    solver.keeper, solver.rounds, solver.tell = keeper, [], progress
+                    if resume:
+                        keeper.restore(solver)
+                found = solver.run()
+                return self._proved(solver, found, lost)
+            except WorkerLost:
+                renewed = self.workers.renew()
+                lost += renewed
+                now = solver.passes if solver is not None else -1
+                stuck = 0 if now > reached else stuck + 1
+                reached = max(now, reached)
+                if stuck > MOST_LOSSES:
+                    raise ClusterError(
+                        f"workers ended {stuck} times at pass {now:,}: they may have too little "
+                        "memory; use more workers or more shards"
+                    ) from None
+                if solver is not None and keeper.complete():
+                    keeper.restore(solver)
+                    solver.rounds = [one for one in solver.rounds if one.passes <= solver.passes]
+                else:
+                    solver = None
+
+    def _proved(self, solver: ClusterSolver, found: Solution, lost: int) -> ClusterSolution:
+        """Return the solution with the gap that the verification has found."""
+        problem = solver.problem
+        size = problem.size
+        solver.check()
+        primal, dual = verified(problem, self.workers, size.rows, size.weight, found.weights)
+        kept = replace(found, primal=primal, dual=dual, converged=closed(primal, dual, solver.tol))
+        more: dict[str, Any] = {name: getattr(kept, name) for name in kept.__dataclass_fields__}
+        more |= {"gathered": self.gathered, "rounds": tuple(solver.rounds), "lost": lost}
+        whole = ClusterSolution(**more, shards=self.workers.count)
+        return trusted(whole, self.loss)
+
+
+def plain(name: str, component: Any) -> dict[str, Any]:
+    """Return a loss or map as plain data; refuse one's own, which workers could not import."""
+    if not type(component).__module__.startswith("noregret."):
+        raise ArgumentError(
+            name, "only losses and maps of noregret can be sent to workers", repr(component)
+        )
+    return component_to_header(component)
