@@ -55,6 +55,25 @@ ROUND_ERRORS = 32.0
 GRADIENT_ERRORS = 256.0
 
 
+def gradient_error(
+    travel: float, rounds: int, width: int, errors: float = GRADIENT_ERRORS, lost: float = 0.0
+) -> float:
+    """Return an upper bound on the rounding error of Z in the norm that its travel is measured in.
+
+    Args:
+        travel: the length of the path of Z, as summed in the ledger.
+        rounds: the number of its steps.
+        width: the number of its coordinates.
+        errors: further roundings beside one or two a round [default: GRADIENT_ERRORS].
+        lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
+
+    >>> gradient_error(0.0, 0, 5), gradient_error(1.0, 10, 5) < 1e-13
+    (0.0, True)
+    """
+    rounded = rounding_error(rounds + errors, grown(travel, 2.0 * rounds))
+    return rounded + rounds * width * (UNDERFLOW + lost)
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate(RadiusProof):
     """A statement about the rounds seen so far, true whatever the data were.
@@ -188,9 +207,8 @@ class Certificate(RadiusProof):
 
         lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
         """
-        travel = grown(float(self.ledger[place]), 2.0 * self.rounds)
-        rounded = rounding_error(self.rounds + self.gradient_errors, travel)
-        return rounded + self.rounds * len(self.gradient) * (UNDERFLOW + lost)
+        travel, width = float(self.ledger[place]), len(self.gradient)
+        return gradient_error(travel, self.rounds, width, self.gradient_errors, lost)
 
     @property
     def radius(self) -> float | None:
