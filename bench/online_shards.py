@@ -6,7 +6,10 @@ of a shard. Logistic loss, features in units of their largest size and a constan
 the ball of the radius with the adaptive rate of that ball (and one rate a feature beside it). All
 numbers are a row: the average loss of the predictions, each made before its row was learnt; the
 floor that they prove for every predictor of that ball; the true minimum over the ball, found by
-`nr.hindsight`, between the dual and the primal value that are printed. Floors get looser with K.
+`nr.hindsight`, between the dual and the primal value that are printed.
+
+On a stationary stream floors get looser with K. Where the data drift, shards that see neighbouring
+rows track them: the loss, and even the floor, can be better with more shards.
 """
 
 from __future__ import annotations

@@ -122,6 +122,29 @@ def test_a_printed_floor_is_never_above_the_exact_one(shards: Any, loss: Any) ->
         assert float(floor) >= exact - 1e-9
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_that_cancel_between_shards_stay_within_their_slack(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = 40
+    X = random.normal(size=(n, 2)) * 10.0 ** random.uniform(-4, 4, (n, 1))
+    y, p = random.normal(size=(2, n)) * 10.0 ** random.uniform(0, 8, (2, n))
+    # Half of the rows take back what the others have summed up, but for its rounding.
+    order = random.permutation(2 * n)
+    X, y, p = (np.concatenate(two)[order] for two in ((X, X), (y, p), (p, y)))
+    shards = [certified(losses.Squared(), X[k : k + 10], y[k : k + 10], p[k : k + 10])
+              for k in range(0, 2 * n, 10)]  # fmt: skip
+    both = together(losses.Squared(), shards, 2)
+    labels, given = ([Fraction(v) for v in part] for part in (y, p))
+    intercept = sum(a * a - b * b for a, b in zip(labels, given, strict=True))
+    assert abs(Fraction(both.intercept) - intercept) <= Fraction(both.slack)
+    slopes = [2 * (b - a) for a, b in zip(labels, given, strict=True)]
+    off = Fraction(0)
+    for k in range(2):
+        exact = sum(g * Fraction(x) for g, x in zip(slopes, X[:, k], strict=True))
+        off += abs(Fraction(both.gradient[k]) - exact)
+    assert 0 < off <= Fraction(both.delta)
+
+
 def test_rounding_of_the_merge_enters_the_slack() -> None:
     ledgers = []
     for total, low in ((1.0, 2.0**-60), (2.0**-53, 2.0**-120), (1e16, 0.25)):

@@ -6,6 +6,10 @@
 The number of shards K is part of the algorithm; the number of workers W is not: results are the
 same bits for every W. What is mixed, and which learners cannot be: `noregret.learners.mixing`.
 
+Between two mixings a shard does not know what the others learn. No bound for delayed gradients is
+claimed, since states are averaged and gradients are not applied late; a rate counts the rows of one
+shard (see `mixing`), so that its steps are as long as those of a learner of that shard alone.
+
 The certificate is about the predictions made. Each shard enters its own in a ledger, with its own
 Z_k beside the learner's state, and sum f(u) >= sum_k a_k + <u, sum_k Z_k> for every u. So it holds
 for every way to share the rows out and every way to mix; see `noregret.proof.merging`.
