@@ -23,7 +23,7 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
 from noregret.proof.evidence import Evidence
-from noregret.proof.ledger import Entry
+from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
 from noregret.proof.statement import RadiusProof, Statement
 from noregret.proof.wording import (
     Broken,
@@ -51,27 +51,6 @@ from noregret.rounding import (
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
-#: Further roundings of Z beside the one or two of each round.
-GRADIENT_ERRORS = 256.0
-
-
-def gradient_error(
-    travel: float, rounds: int, width: int, errors: float = GRADIENT_ERRORS, lost: float = 0.0
-) -> float:
-    """Return an upper bound on the rounding error of Z in the norm that its travel is measured in.
-
-    Args:
-        travel: the length of the path of Z, as summed in the ledger.
-        rounds: the number of its steps.
-        width: the number of its coordinates.
-        errors: further roundings beside one or two a round [default: GRADIENT_ERRORS].
-        lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
-
-    >>> gradient_error(0.0, 0, 5), gradient_error(1.0, 10, 5) < 1e-13
-    (0.0, True)
-    """
-    rounded = rounding_error(rounds + errors, grown(travel, 2.0 * rounds))
-    return rounded + rounds * width * (UNDERFLOW + lost)
 
 
 @dataclass(frozen=True, eq=False)

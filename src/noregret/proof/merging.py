@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.proof.certificate import Certificate, gradient_error
-from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.proof.certificate import Certificate
+from noregret.proof.ledger import Entry, gradient_error, new_ledger, require_room
 from noregret.proof.statement import Statement
 from noregret.rounding import grown, rounding_error
 
