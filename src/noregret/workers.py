@@ -79,8 +79,17 @@ def twofold_sum(a: Vector, b: Vector) -> Vector:
     return np.stack((total, (a[..., 1] + b[..., 1]) + lost), axis=-1)
 
 
+def sum_and_largest(a: tuple[Any, Vector], b: tuple[Any, Vector]) -> tuple[Any, Vector]:
+    """Return the sum of the first vectors and the coordinate-wise maximum of the second ones."""
+    return plain_sum(a[0], b[0]), np.maximum(a[1], b[1])
+
+
 #: How vectors are added, by name: a name can be sent to another process.
-SUMS: dict[str, Callable[[Any, Any], Any]] = {"plain": plain_sum, "twofold": twofold_sum}
+SUMS: dict[str, Callable[[Any, Any], Any]] = {
+    "plain": plain_sum,
+    "twofold": twofold_sum,
+    "sum_and_largest": sum_and_largest,
+}
 
 
 def middle(begin: int, end: int) -> int:
@@ -165,8 +174,9 @@ class Workers:
 
         found = summed(0, self.count)
         # An array that came in a message is read-only, and kernels would be compiled anew for it.
-        writable = isinstance(found, Entries) or found.flags.writeable
-        return found if writable else found.copy(), rest
+        if isinstance(found, np.ndarray) and not found.flags.writeable:
+            found = found.copy()
+        return found, rest
 
 
 def shares(count: int, workers: int) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ import noregret
 import noregret as nr
 from noregret import bandits, catalogue, classes, experts, losses, mirrors, oco, rates, tracking
 from noregret.bandits import ArmFeatureBandit, ContextualBandit, Exp3IX, GradientBandit
+from noregret.cluster import online
 from noregret.learners import DualAscent
 from noregret.proof.statement import Proof, Statement, plain, row
 from noregret.sklearn import DualClassifier, OnlineClassifier
@@ -114,6 +115,9 @@ def _log() -> bandits.Log:
 
 MADE: dict[str, Callable[[], Any]] = {
     "Certificate": lambda: _learnt(_descent(rates.CoinBetting())),
+    "MixedCertificate": lambda: online.learn(
+        [[(X, SIGNS)], [(X, SIGNS)]], _descent(rates.Constant(1.0)), every=1
+    ).certificate(),
     "DualCertificate": lambda: _learnt(DualAscent(losses.Hinge(), mirrors.Euclidean(), C=0.5)),
     "AnchoredCertificate": _anchored,
     "MatrixCertificate": lambda: _learnt(

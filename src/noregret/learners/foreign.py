@@ -8,6 +8,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
+from noregret.arrays import Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -15,7 +16,7 @@ from noregret.passes.checks import sound_rows
 from noregret.passes.frame import Labels, block, play
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex, require_declared, uncompiled
-from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
@@ -104,3 +105,17 @@ class Certifier:
             self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
             self._ledger.copy(), self._gradient.copy(), played=False,
         )  # fmt: skip
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return copies of the ledger and of Z, for a checkpoint or a merge."""
+        return {"ledger": self._ledger.copy(), "gradient": self._gradient.copy()}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Continue from what `arrays` returned."""
+        ledger, gradient = arrays["ledger"], arrays["gradient"]
+        if ledger.shape != (SIZE,) or gradient.ndim != 1:
+            raise ValueError(
+                f"ledger and gradient have shapes {ledger.shape} and {gradient.shape}, expected "
+                f"({SIZE},) and (features,)"
+            )
+        self._ledger, self._gradient = ledger.copy(), gradient.copy()

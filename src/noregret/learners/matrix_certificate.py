@@ -10,7 +10,8 @@ import numpy as np
 from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
 from noregret.norms import columns_upper, spectral_upper
-from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
+from noregret.proof.certificate import ROUND_ERRORS, Certificate
+from noregret.proof.ledger import GRADIENT_ERRORS
 from noregret.rounding import grown
 
 #: The rounding of a difference of two scores is multiplied by up to 745 in its exponential.

@@ -23,7 +23,7 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
 from noregret.proof.evidence import Evidence
-from noregret.proof.ledger import Entry
+from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
 from noregret.proof.statement import RadiusProof, Statement
 from noregret.proof.wording import (
     Broken,
@@ -51,8 +51,6 @@ from noregret.rounding import (
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
-#: Further roundings of Z beside the one or two of each round.
-GRADIENT_ERRORS = 256.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +186,8 @@ class Certificate(RadiusProof):
 
         lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
         """
-        travel = grown(float(self.ledger[place]), 2.0 * self.rounds)
-        rounded = rounding_error(self.rounds + self.gradient_errors, travel)
-        return rounded + self.rounds * len(self.gradient) * (UNDERFLOW + lost)
+        travel, width = float(self.ledger[place]), len(self.gradient)
+        return gradient_error(travel, self.rounds, width, self.gradient_errors, lost)
 
     @property
     def radius(self) -> float | None:

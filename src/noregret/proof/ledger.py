@@ -14,10 +14,14 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from noregret.rounding import UNDERFLOW, grown, rounding_error
+
 #: The least size m_i of a feature, so that the square of a size does not underflow.
 SMALLEST_SIZE = 1e-140
 #: Counts are float64: above this, adding 1 changes nothing.
 MOST_ROUNDS = 2**53
+#: Further roundings of Z beside the one or two of each round.
+GRADIENT_ERRORS = 256.0
 
 
 class Entry(IntEnum):
@@ -116,6 +120,25 @@ def require_room(rounds: int, more: int) -> None:
             f"{rounds} rounds were played and {more} more cannot be counted (2^53 is the limit); "
             "go on with a new learner"
         )
+
+
+def gradient_error(
+    travel: float, rounds: int, width: int, errors: float = GRADIENT_ERRORS, lost: float = 0.0
+) -> float:
+    """Return an upper bound on the rounding error of Z in the norm that its travel is measured in.
+
+    Args:
+        travel: the length of the path of Z, as summed in the ledger.
+        rounds: the number of its steps.
+        width: the number of its coordinates.
+        errors: further roundings beside one or two a round [default: GRADIENT_ERRORS].
+        lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
+
+    >>> gradient_error(0.0, 0, 5), gradient_error(1.0, 10, 5) < 1e-13
+    (0.0, True)
+    """
+    rounded = rounding_error(rounds + errors, grown(travel, 2.0 * rounds))
+    return rounded + rounds * width * (UNDERFLOW + lost)
 
 
 def new_ledger() -> npt.NDArray[np.float64]:
