@@ -121,6 +121,8 @@ def test_other_commands(files: dict[str, Path], tmp_path: Path, call: Call) -> N
         "certify": ("certify", made, files["two"], "--class-radius", "1", "--class-radius", "3"),
         "hindsight": ("hindsight", files["two"], "--class-radius", "1"),
         "hindsight, hashed": ("hindsight", files["hashed"], "--l2", "1", "--top", "2", *BITS),
+        "plan": ("plan", files["two"], "--workers", "2", "--shards", "4"),
+        "plan, wide": ("plan", files["hashed"], "--loss", "hinge"),
         "drift": ("drift", files["two"], "--class-radius", "1", "--window", str(ROWS // 3)),
         "convert": ("convert", files["numbers"], "--out", tmp_path / "c.arrow"),
         "list, losses": ("list", "losses"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from noregret.cli.plan_options import PLAN_OPTIONS
 from noregret.cli.table import COMMANDS, READERS, READING_OPTIONS, Option
 
 _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
@@ -350,7 +351,7 @@ _SHARED = (
     ),
     _general("quiet", "learn predict convert report warmup demo", _QUIET),
     _general(
-        "quiet", "compare certify hindsight drift audit inspect explain", _QUIET, passed=False
+        "quiet", "compare certify hindsight plan drift audit inspect explain", _QUIET, passed=False
     ),
     Option(
         "config",
@@ -371,7 +372,10 @@ _SHARED = (
     ),
 )
 
-OPTIONS = (*_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *_RESULTS, *READING_OPTIONS, *_SHARED)
+OPTIONS = (
+    *(*_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *_RESULTS),
+    *(*PLAN_OPTIONS, *READING_OPTIONS, *_SHARED),
+)
 
 
 def options_of(command: str) -> list[Option]:

@@ -133,6 +133,15 @@ COMMANDS = {
             Objectives are sums over the examples. The file is held in memory. Ctrl-C stops the
             solver and prints how far it came.""",
     ),
+    "plan": (
+        _PROVE,
+        """Estimate what `hindsight` on a cluster would take, before it is started.
+
+            The first rows of the files and about two seconds of work on this machine give rates;
+            a model of the network does the rest: memory, bytes and seconds for --shards at
+            --workers, and for other numbers of workers. Every number is an estimate, and the
+            assumptions are printed with it.""",
+    ),
     "drift": (
         _PROVE,
         """Try to prove that no single fixed linear predictor fits these examples.
@@ -207,7 +216,7 @@ COMMANDS = {
 #: The heading of the options of reading; their names are the keywords of `nr.Reading`.
 READING = "Reading"
 #: The commands that read examples as the command line says.
-READERS = "learn predict compare certify hindsight drift audit convert explain"
+READERS = "learn predict compare certify hindsight plan drift audit convert explain"
 
 _read = partial(Option, commands=READERS, group=READING)
 _column = partial(_read, value="COLUMN")
