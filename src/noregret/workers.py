@@ -88,6 +88,7 @@ def sum_and_largest(a: tuple[Any, Vector], b: tuple[Any, Vector]) -> tuple[Any, 
 SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "plain": plain_sum,
     "twofold": twofold_sum,
+    "largest": np.maximum,
     "sum_and_largest": sum_and_largest,
 }
 

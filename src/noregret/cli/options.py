@@ -161,6 +161,7 @@ _LEARNERS = (
     ),
 )
 
+_CLUSTER = "Cluster"
 _PROOFS = (
     Option("loss", "certify hindsight", _LOSS, words="loss", default="logistic"),
     Option("loss", "drift", _LOSS, words="loss", default="squared"),
@@ -220,7 +221,7 @@ _PROOFS = (
     Option(
         "workers",
         "hindsight",
-        "Threads that work at a time, with --l2 or --class-radius.",
+        "Threads that work at a time, with --l2 or --class-radius; processes with --cluster.",
         kind=int,
         least=1,
         default=1,
@@ -232,7 +233,38 @@ _PROOFS = (
         " threads.",
         kind=int,
         least=1,
-        shown="as many as workers, 1 for few rows",
+        shown="as many as workers, 1 for few rows; 8 with --cluster",
+    ),
+    Option(
+        "cluster",
+        "hindsight",
+        "Solve at the workers of this Ray cluster, which read the files themselves; 'local' starts"
+        " one on this machine.",
+        value="ADDRESS",
+        group=_CLUSTER,
+    ),
+    Option(
+        "checkpoint",
+        "hindsight",
+        "Keep the state of the run in this folder, which all workers see.",
+        kind=Path,
+        value="DIR",
+        group=_CLUSTER,
+    ),
+    Option(
+        "resume",
+        "hindsight",
+        "Go on from the last state in the folder of --checkpoint.",
+        kind=bool,
+        group=_CLUSTER,
+    ),
+    Option(
+        "timeout",
+        "hindsight",
+        "Seconds within which every worker has to answer.",
+        kind=float,
+        default=600.0,
+        group=_CLUSTER,
     ),
     Option(
         "max_passes",

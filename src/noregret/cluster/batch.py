@@ -21,7 +21,6 @@ from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES, RayWorkers, connect
 from noregret.files.store import component_to_header
 from noregret.mirrors import Ball, Euclidean, Mirror
 from noregret.proof.statement import row
-from noregret.rounding import down, up
 from noregret.streams.reading import Reading
 
 HOST = "noregret.cluster.batch_host:BatchHost"
@@ -34,9 +33,12 @@ class Round:
     """One line of the table of a run: where it stands after some passes."""
 
     passes: int
+    #: The objective of the best weights examined so far, and what no predictor has less than.
     primal: float
     dual: float
+    #: The gap, which visits only estimate between two examinations.
     gap: float
+    estimated: bool
     #: Bytes sent in both directions, and seconds of the slowest worker and of waiting for it.
     sent: int
     work: float
@@ -54,14 +56,15 @@ class ClusterSolution(Solution):
 
     gathered: Gathered | None = field(default=None, repr=False)
     rounds: tuple[Round, ...] = field(default=(), repr=False)
+    #: The largest |x_i| of each feature.
+    sizes: Any = field(default=None, repr=False)
     shards: int = 1
     #: Workers that were lost and set up again.
     lost: int = 0
 
     def _lines(self) -> list[str]:
         lines = super()._lines()
-        verified = f"{up(self.primal, 10)} - {down(self.dual, 10)}"
-        lines.append(row("verified, by other code", verified, widths=WIDTHS))
+        lines.append(row("gap verified", "by separate code", widths=WIDTHS))
         lines.append(row("shards", f"{self.shards:,}", widths=WIDTHS))
         if self.lost:
             lines.append(row("workers lost and replaced", f"{self.lost:,}", widths=WIDTHS))
@@ -88,11 +91,12 @@ class ClusterSolver(SharedSolver):
     def note(self) -> None:
         """Add a line to the table."""
         best, traffic = self.best, self.workers.traffic  # type: ignore[attr-defined]
-        gap, primal = self.guess.gap, self.guess.primal
-        if best is not None and (self.newton or self.looked == self.passes):
-            gap, primal = best.gap, best.primal
+        if best is None:
+            return
+        estimated = not self.newton and self.looked != self.passes
+        gap = self.guess.gap if estimated else best.gap
         numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls
-        found = Round(self.passes, primal, primal - gap, gap, *numbers)
+        found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers)
         self.rounds.append(found)
         if self.tell is not None:
             self.tell(found)
@@ -303,6 +307,8 @@ class Session:
         primal, dual = verified(problem, self.workers, size.rows, size.weight, found.weights)
         kept = replace(found, primal=primal, dual=dual, converged=closed(primal, dual, solver.tol))
         more: dict[str, Any] = {name: getattr(kept, name) for name in kept.__dataclass_fields__}
+        sizes, _ = self.workers.add("sizes", join="largest")
+        more |= {"sizes": sizes}
         more |= {"gathered": self.gathered, "rounds": tuple(solver.rounds), "lost": lost}
         whole = ClusterSolution(**more, shards=self.workers.count)
         return trusted(whole, self.loss)
