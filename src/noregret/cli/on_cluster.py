@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from noregret.cli.given import Given
 from noregret.cli.hindsight import Found
 from noregret.extras import require_extra
 from noregret.rounding import down, up
+from noregret.runs.interrupt import unwinding
 from noregret.runs.progress import PassingLine
 
 #: A line of the table after each pass up to this one, then whenever there are a quarter more.
@@ -45,9 +47,11 @@ def solved(
 
     line = PassingLine("starting workers, which read the files")
     try:
-        solution = hindsight(
-            given.files, loss, **form, **options, reading=given.how(rule), progress=tell
-        )
+        # Ctrl-C is an exception within, upon which the solver returns what it has.
+        with unwinding(signal.SIGINT):
+            solution = hindsight(
+                given.files, loss, **form, **options, reading=given.how(rule), progress=tell
+            )
     finally:
         line.clear()
     gathered = solution.gathered

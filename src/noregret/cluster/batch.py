@@ -14,16 +14,17 @@ from noregret.batch.problem import WIDTHS, Solution, closed
 from noregret.batch.shared import SharedProblem, SharedSolver
 from noregret.batch.solver import require_options, trusted
 from noregret.batch.verifying import verified
+from noregret.cluster.batch_host import BatchHost
 from noregret.cluster.checkpoints import Checkpoints
 from noregret.cluster.errors import ClusterError, WorkerLost
-from noregret.cluster.gathering import Gathered, gather
+from noregret.cluster.gathering import Gathered, gather, planned
 from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES, RayWorkers, connected
 from noregret.files.store import component_to_header
 from noregret.mirrors import Ball, Euclidean, Mirror
 from noregret.proof.statement import row
 from noregret.streams.reading import Reading
 
-HOST = "noregret.cluster.batch_host:BatchHost"
+HOST = f"{BatchHost.__module__}:{BatchHost.__name__}"
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
 
@@ -90,7 +91,7 @@ class ClusterSolver(SharedSolver):
 
     def note(self) -> None:
         """Add a line to the table."""
-        best, traffic = self.best, self.workers.traffic  # type: ignore[attr-defined]
+        best, traffic = self.best, self.workers.traffic
         if best is None:
             return
         estimated = not self.newton and self.looked != self.passes
@@ -153,12 +154,15 @@ def hindsight(
     Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
     Primal-Dual Optimization, 2015.
     """
+    require_options(tol, max_passes)
+    objective = form(l2, radius, mirror, strength)
     with session(
         inputs, loss, shards=shards, workers=workers, address=address, seed=seed,
         checkpoint=checkpoint, every=every, timeout=timeout, reading=reading,
     ) as run:  # fmt: skip
-        form = run.form(l2, radius, mirror, strength)
-        return run.solve(*form, tol=tol, max_passes=max_passes, resume=resume, progress=progress)
+        return run.solve(
+            *objective, tol=tol, max_passes=max_passes, resume=resume, progress=progress
+        )
 
 
 @contextmanager
@@ -188,6 +192,8 @@ def session(
     every = as_count("every", every)
     rule: Any = {"sign": "binary"}.get(loss.labels, "real")
     whole = Reading(labels=rule) if reading is None else reading
+    # Before any worker is started: files that are not there.
+    planned(inputs, whole, shards)
     with connected(address, workers), tempfile.TemporaryDirectory() as folder:
         hosts = RayWorkers(HOST, shards, workers, timeout)
         try:
@@ -202,35 +208,13 @@ def session(
 class Session:
     """Rows at workers; `solve` may be called for one objective after the other."""
 
-    workers: RayWorkers
+    workers: Any
     loss: Any
     spec: dict[str, Any]
     gathered: Gathered
     folder: str
     every: int
     opened: dict[str, Any] | None = None
-
-    def form(
-        self,
-        l2: float | None,
-        radius: float | None,
-        mirror: Mirror | None,
-        strength: float | None,
-    ) -> tuple[Mirror, float]:
-        """Return the map and its strength; refuse options that do not go together."""
-        refuse(
-            {
-                "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
-                    l2 is not None and (mirror is not None or strength is not None),
-                "radius goes with l2 on a cluster": radius is not None and l2 is None,
-                "give l2= or strength=: without any there may be no best one":
-                    l2 is None and strength is None,
-            }
-        )  # fmt: skip
-        force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
-        if radius is not None:
-            return Ball(as_positive("radius", radius)), force
-        return mirror or Euclidean(), force
 
     def solve(
         self,
@@ -312,6 +296,28 @@ class Session:
         more |= {"gathered": self.gathered, "rounds": tuple(solver.rounds), "lost": lost}
         whole = ClusterSolution(**more, shards=self.workers.count)
         return trusted(whole, self.loss)
+
+
+def form(
+    l2: float | None = None,
+    radius: float | None = None,
+    mirror: Mirror | None = None,
+    strength: float | None = None,
+) -> tuple[Mirror, float]:
+    """Return the map and its strength; refuse options that do not go together."""
+    refuse(
+        {
+            "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
+                l2 is not None and (mirror is not None or strength is not None),
+            "radius goes with l2 on a cluster": radius is not None and l2 is None,
+            "give l2= or strength=: without any there may be no best one":
+                l2 is None and strength is None,
+        }
+    )  # fmt: skip
+    force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
+    if radius is not None:
+        return Ball(as_positive("radius", radius)), force
+    return mirror or Euclidean(), force
 
 
 def plain(name: str, component: Any) -> dict[str, Any]:
