@@ -38,7 +38,7 @@ def hindsight(
     cluster: str | None,
     checkpoint: Path | None,
     resume: bool,
-    timeout: float,
+    timeout: float | None,
     top: int,
     weights: Path | None,
     as_json: bool,
@@ -54,7 +54,9 @@ def hindsight(
             "--bias and --intercept are two intercepts: drop one of them": (
                 bias and given.said.get("constant")
             ),
-            "--checkpoint belongs to --cluster": checkpoint is not None and cluster is None,
+            "--checkpoint and --timeout belong to --cluster": (
+                cluster is None and (checkpoint is not None or timeout is not None)
+            ),
             "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
             "--bias is not solved on a cluster: the intercept is a feature there": (
                 bias and cluster is not None
@@ -71,7 +73,8 @@ def hindsight(
         found = solved(
             given, rule, chosen, form,
             limits | {
-                "shards": shards or 8, "address": cluster, "resume": resume, "timeout": timeout,
+                "shards": shards or 8, "address": cluster, "resume": resume,
+                "timeout": timeout or 600.0,
                 "checkpoint": None if checkpoint is None else str(checkpoint),
             },
             table=not as_json,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from noregret.cli.cluster_options import CLUSTER_OPTIONS
 from noregret.cli.table import COMMANDS, READERS, READING_OPTIONS, Option
 
 _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
@@ -161,7 +162,6 @@ _LEARNERS = (
     ),
 )
 
-_CLUSTER = "Cluster"
 _PROOFS = (
     Option("loss", "certify hindsight", _LOSS, words="loss", default="logistic"),
     Option("loss", "drift", _LOSS, words="loss", default="squared"),
@@ -217,54 +217,6 @@ _PROOFS = (
         kind=int,
         least=1,
         default=10_000,
-    ),
-    Option(
-        "workers",
-        "hindsight",
-        "Threads that work at a time, with --l2 or --class-radius; processes with --cluster.",
-        kind=int,
-        least=1,
-        default=1,
-    ),
-    Option(
-        "shards",
-        "hindsight",
-        "Parts of the rows for --workers; given these, the result is the same for any number of"
-        " threads.",
-        kind=int,
-        least=1,
-        shown="as many as workers, 1 for few rows; 8 with --cluster",
-    ),
-    Option(
-        "cluster",
-        "hindsight",
-        "Solve at the workers of this Ray cluster, which read the files themselves; 'local' starts"
-        " one on this machine.",
-        value="ADDRESS",
-        group=_CLUSTER,
-    ),
-    Option(
-        "checkpoint",
-        "hindsight",
-        "Keep the state of the run in this folder, which all workers see.",
-        kind=Path,
-        value="DIR",
-        group=_CLUSTER,
-    ),
-    Option(
-        "resume",
-        "hindsight",
-        "Go on from the last state in the folder of --checkpoint.",
-        kind=bool,
-        group=_CLUSTER,
-    ),
-    Option(
-        "timeout",
-        "hindsight",
-        "Seconds within which every worker has to answer.",
-        kind=float,
-        default=600.0,
-        group=_CLUSTER,
     ),
     Option(
         "max_passes",
@@ -403,7 +355,10 @@ _SHARED = (
     ),
 )
 
-OPTIONS = (*_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *_RESULTS, *READING_OPTIONS, *_SHARED)
+OPTIONS = (
+    *_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *CLUSTER_OPTIONS, *_RESULTS, *READING_OPTIONS,
+    *_SHARED,
+)  # fmt: skip
 
 
 def options_of(command: str) -> list[Option]:

@@ -17,14 +17,14 @@ from noregret.batch.verifying import verified
 from noregret.cluster.batch_host import BatchHost
 from noregret.cluster.checkpoints import Checkpoints
 from noregret.cluster.errors import ClusterError, WorkerLost
-from noregret.cluster.gathering import Gathered, gather, planned
-from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES, RayWorkers, connected
+from noregret.cluster.gathering import Gathered
+from noregret.cluster.hosting import hosted
+from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES
 from noregret.files.store import component_to_header
 from noregret.mirrors import Ball, Euclidean, Mirror
 from noregret.proof.statement import row
 from noregret.streams.reading import Reading
 
-HOST = f"{BatchHost.__module__}:{BatchHost.__name__}"
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
 
@@ -180,28 +180,16 @@ def session(
     reading: Reading | None = None,
 ) -> Iterator[Session]:
     """Read files at workers and keep them there, to solve one problem or several over them."""
-    shards, workers = as_count("shards", shards), as_count("workers", workers)
-    refuse(
-        {
-            f"workers must be at most one a shard: {workers} workers for {shards} shards":
-                workers > shards,
-            f"timeout must be above 0 seconds, got {timeout}": not timeout > 0.0,
-        }
-    )  # fmt: skip
     name = plain("loss", loss)
     every = as_count("every", every)
     rule: Any = {"sign": "binary"}.get(loss.labels, "real")
     whole = Reading(labels=rule) if reading is None else reading
-    # Before any worker is started: files that are not there.
-    planned(inputs, whole, shards)
-    with connected(address, workers), tempfile.TemporaryDirectory() as folder:
-        hosts = RayWorkers(HOST, shards, workers, timeout)
-        try:
-            found = gather(hosts, inputs, whole)
-            spec = {"loss": name, "seed": int(seed), "width": found.width}
-            yield Session(hosts, loss, spec, found, checkpoint or folder, every)
-        finally:
-            hosts.close()
+    with (
+        hosted(BatchHost, inputs, whole, shards, workers, address, timeout) as (hosts, found),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        spec = {"loss": name, "seed": int(seed), "width": found.width}
+        yield Session(hosts, loss, spec, found, checkpoint or folder, every)
 
 
 @dataclass(eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ SETTING_UP = ("scan", "settle", "open")
 SHARED = 1 << 16
 #: Times that a worker may be lost while it is set up.
 MOST_LOSSES = 5
+#: Seconds within which an address has to answer.
+CONNECTING = 10.0
 #: Ray neither reports its use nor warns about accelerators.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
@@ -51,6 +54,7 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
     if ray.is_initialized():
         yield
         return
+    require_answer(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
         options |= {"num_cpus": workers, "include_dashboard": False}
@@ -70,6 +74,21 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
         yield
     finally:
         ray.shutdown()
+
+
+def require_answer(address: str) -> None:
+    """Refuse an address of host and port at which nobody listens: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return
+    try:
+        with socket.create_connection((host, int(port)), CONNECTING):
+            return
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"{address}: nobody answers ({error}): start a cluster with 'ray start --head', or say "
+            "'local'"
+        ) from None
 
 
 class RayWorkers(Workers):
