@@ -15,7 +15,8 @@ distance from the minimum, its first iteration that reaches it is taken as maxIt
 "end" is where it ends. The number of partitions, maxBlockSizeInMB and aggregationDepth are those of
 the shortest fit of 10 iterations. O is the objective that Spark then has, by our code; ours runs at
 the loosest tolerance that reaches an objective of at most O. The ratio is Spark's shortest time by
-our shortest time, both in turns.
+our shortest time, both in turns. The load average of the machine ends each line: on two cores a
+load above 2 means that others worked meanwhile, and the seconds are then no measure of either.
 
 Needs pyspark (the extra `bench`), a Java runtime, and 16 GB of memory for the default sizes.
 """
@@ -154,14 +155,18 @@ def against(
                 f"{title}{target:<7}{iterations:>5}{times.best('Spark'):>9.2f}{aim / count:>12.8f}"
                 f"  {who:<10}{tol:>9.2g}{times.best(who):>9.3f}"
                 f"{problem.primal_upper(weights) / count:>12.8f}{ratio:>8.1f}{median:>8.1f}"
-                f"  at least {bar:g}{'' if ratio >= bar else ' (missed)'}"
+                f"  at least {bar:g}{'' if ratio >= bar else ' (missed)'}, "
+                f"load {os.getloadavg()[0]:.1f}"
             )
 
 
 def _covtype(given: Any) -> tuple[Any, Vector]:
     stream = load("covtype")
     units = np.maximum(abs(stream.rows).max(axis=0).toarray().ravel(), 1e-300)
-    return sp.csr_matrix(stream.rows @ sp.diags(1.0 / units)), stream.y
+    rows = sp.csr_matrix(stream.rows @ sp.diags(1.0 / units))
+    # Spark refuses columns out of order, and a product may leave them so.
+    rows.sort_indices()
+    return rows, stream.y
 
 
 def _generated(given: Any) -> tuple[Any, Vector]:
