@@ -15,8 +15,9 @@ distance from the minimum, its first iteration that reaches it is taken as maxIt
 "end" is where it ends. The number of partitions, maxBlockSizeInMB and aggregationDepth are those of
 the shortest fit of 10 iterations. O is the objective that Spark then has, by our code; ours runs at
 the loosest tolerance that reaches an objective of at most O. The ratio is Spark's shortest time by
-our shortest time, both in turns. The load average of the machine ends each line: on two cores a
-load above 2 means that others worked meanwhile, and the seconds are then no measure of either.
+our shortest time, both in turns. Beside it stand the seconds of processor time of both, which
+depend less on what else runs, and the load average of the machine: on two cores a load above 2
+means that others worked meanwhile, so that the ratio should be measured again.
 
 Needs pyspark (the extra `bench`), a Java runtime, and 16 GB of memory for the default sizes.
 """
@@ -32,6 +33,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from bench.data import make
+from bench.machine import cpu_seconds
 from bench.mllib import cached, fit_spark, history, session, write_rows
 from bench.quality.data import load
 from bench.timing import Times
@@ -142,19 +145,21 @@ def against(
             who: loosest(fit, loss, lambda w, aim=aim: problem.primal_upper(w) <= aim)
             for who, fit in fits.items()
         }
-        taken: dict[str, list[float]] = {who: [] for who in ("Spark", *fits)}
-        for _ in range(given.turns):
-            taken["Spark"].append(spark(iterations, best)[0])
-            for who, fit in fits.items():
-                taken[who].append(timed(fit, loss, found[who][0])[0])
-        times = Times(taken)
+        runs: dict[str, Callable[[], Any]] = {"Spark": partial(spark, iterations, best)}
+        runs |= {who: partial(fit, loss, found[who][0]) for who, fit in fits.items()}
+        wall, work = Times({who: [] for who in runs}), Times({who: [] for who in runs})
+        for who, run in itertools.chain.from_iterable([runs.items()] * given.turns):
+            before = cpu_seconds()
+            wall.seconds[who].append(timed(run)[0])
+            work.seconds[who].append(cpu_seconds() - before)
         for who, (tol, weights) in found.items():
-            ratio, median = times.ratio("Spark", who), times.median_ratio("Spark", who)
+            ratio, median = wall.ratio("Spark", who), wall.median_ratio("Spark", who)
             bar = OURS[who][1]
             yield (
-                f"{title}{target:<7}{iterations:>5}{times.best('Spark'):>9.2f}{aim / count:>12.8f}"
-                f"  {who:<10}{tol:>9.2g}{times.best(who):>9.3f}"
+                f"{title}{target:<7}{iterations:>5}{wall.best('Spark'):>9.2f}{aim / count:>12.8f}"
+                f"  {who:<10}{tol:>9.2g}{wall.best(who):>9.3f}"
                 f"{problem.primal_upper(weights) / count:>12.8f}{ratio:>8.1f}{median:>8.1f}"
+                f"{work.best('Spark'):>9.2f}{work.best(who):>9.2f}"
                 f"  at least {bar:g}{'' if ratio >= bar else ' (missed)'}, "
                 f"load {os.getloadavg()[0]:.1f}"
             )
@@ -218,6 +223,7 @@ def main() -> None:
             print(
                 f"{'':<21}{'target':<7}{'iter':>5}{'Spark s':>9}{'objective/n':>12}  {'ours':<10}"
                 f"{'tol':>9}{'seconds':>9}{'objective/n':>12}{'ratio':>8}{'median':>8}"
+                f"{'CPU s':>9}{'ours':>9}"
             )
             for line in lines(name, X, y, frames, given):
                 print(line, flush=True)
