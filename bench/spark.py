@@ -125,12 +125,12 @@ def against(
     own = problem.primal_upper(model.coefficients.toArray())
     if abs(own - values[-1]) > 1e-6 * own:
         raise RuntimeError(f"Spark says that its objective is {values[-1]}, we say {own}")
-    probes = {one: min(spark(PROBE, one)[0] for _ in range(given.probes)) for one in SETTINGS}
-    best = min(probes, key=lambda setting: probes[setting])
     yield (
         f"{title}Spark, first fit: {len(values) - 1} iterations, {seconds:.1f} s, "
         f"{own / least - 1.0:.1e} above the minimum"
     )
+    probes = {one: min(spark(PROBE, one)[0] for _ in range(given.probes)) for one in SETTINGS}
+    best = min(probes, key=lambda setting: probes[setting])
     tried = ", ".join(f"{p}/{block:g}/{depth} {t:.2f}" for (p, block, depth), t in probes.items())
     yield f"{title}Spark, partitions/block/depth, s of {PROBE} iterations: {tried}"
     targets: dict[int, str] = {}
