@@ -9,7 +9,7 @@ Reference: Yu, Hsieh, Chang, Lin, Large Linear Classification When Data Cannot F
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -174,18 +174,3 @@ class OutOfCoreSolver(SharedSolver):
         counted = before == problem.size.counted
         self.guess.see(share * float(sums[:, 2].sum()), primal if counted else None)
         return largest
-
-
-def pieces_of(sizes: Sequence[int], most: int) -> list[range]:
-    """Return runs of batches with at most so many bytes, or of one batch.
-
-    >>> pieces_of([3, 3, 3, 9, 1], 6)
-    [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
-    """
-    found, begin, held = [], 0, 0
-    for number, size in enumerate(sizes):
-        if number > begin and held + size > most:
-            found.append(range(begin, number))
-            begin, held = number, 0
-        held += size
-    return [*found, range(begin, len(sizes))]

@@ -26,6 +26,12 @@ CLUSTER_OPTIONS = (
         least=1,
         shown="as many as workers, 1 for few rows; 8 with --cluster",
     ),
+    Option(
+        "memory",
+        "hindsight",
+        "Do not hold the rows: read them again in every pass, within X megabytes.",
+        kind=float,
+    ),
     _cluster(
         "cluster",
         "hindsight learn",

@@ -35,6 +35,7 @@ def hindsight(
     max_passes: int,
     workers: int,
     shards: int | None,
+    memory: float | None,
     cluster: str | None,
     checkpoint: Path | None,
     resume: bool,
@@ -58,8 +59,12 @@ def hindsight(
                 cluster is None and (checkpoint is not None or timeout is not None)
             ),
             "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
-            "--bias is not solved on a cluster: the intercept is a feature there": (
-                bias and cluster is not None
+            "--bias is solved in memory only: elsewhere the intercept is a feature": (
+                bias and (cluster is not None or memory is not None)
+            ),
+            "--memory is for one process, with --l2, or --mirror and --strength": (
+                memory is not None
+                and (cluster is not None or radius is not None or workers > 1 or bool(shards))
             ),
         }
     )
@@ -79,6 +84,8 @@ def hindsight(
             },
             table=not as_json,
         )  # fmt: skip
+    elif memory is not None:
+        found = _out_of_core(given, rule, chosen, form, tol, max_passes, memory)
     else:
         found = _in_memory(given, rule, chosen, form | {"bias": bias}, limits | {"shards": shards})
     solution = found.solution
@@ -147,6 +154,27 @@ def _in_memory(
         )
     sizes = sizes_of(rows)
     return Found(solution, stream.name, len(rows), rows.width, stream.names, sizes)
+
+
+def _out_of_core(
+    given: Given,
+    rule: Any,
+    loss: Any,
+    form: dict[str, Any],
+    tol: float,
+    max_passes: int,
+    memory: float,
+) -> Found:
+    """Solve for rows that are read again in every pass."""
+    from noregret.runs.out_of_core import hindsight_files
+
+    form = {name: one for name, one in form.items() if name != "radius"}
+    with solving(tol) as solver:
+        found = hindsight_files(
+            given.files, loss, **form, memory=memory, tol=tol, max_passes=max_passes,
+            progress=solver, reading=given.how(rule),
+        )  # fmt: skip
+    return Found(found.solution, found.name, found.rows, found.width, found.names, found.sizes)
 
 
 def _names(given: Given, names: Any, rule: Any, columns: list[int], bias: bool) -> Names:
