@@ -10,9 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.batch.out_of_core import OutOfCoreSolver, Pieces
+from noregret.batch.out_of_core import OutOfCoreSolver, PieceProblem, Pieces
 from noregret.batch.problem import Problem
-from noregret.batch.shared import SharedProblem
 from noregret.runs.out_of_core import hindsight_files
 from noregret.streams import Block, StreamError, binary
 from noregret.streams.binary import write_binary
@@ -45,7 +44,7 @@ def test_pieces_are_solved_as_the_whole(loss: Any, newton: bool, mirror: Any) ->
     problem = Problem.of(X, y, loss, mirror, 0.3, weight)
     pieces = pieces_of(problem, 4)
     try:
-        shared = SharedProblem(pieces, loss, mirror, 0.3, X.shape[1])
+        shared = PieceProblem(pieces, loss, mirror, 0.3, X.shape[1])
         solver = OutOfCoreSolver(shared, 1e-6, 3000)
         solver.newton = newton
         for shard in pieces.shards:
@@ -67,7 +66,7 @@ def test_the_order_of_visits_is_kept_between_two_readings() -> None:
     X, y = stream(40)
     problem = Problem.of(X, y, nr.losses.Hinge(), strength=0.1)
     pieces = pieces_of(problem, 3)
-    solver = OutOfCoreSolver(SharedProblem(pieces, problem.loss, problem.mirror, 0.1, 9))
+    solver = OutOfCoreSolver(PieceProblem(pieces, problem.loss, problem.mirror, 0.1, 9))
     for _ in range(6):
         solver.visit()
         for shard in pieces.shards:

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,10 @@ import noregret as nr
 from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import gather
-from noregret.cluster.ray_workers import RayWorkers, connected
+from noregret.cluster.ray_workers import RayWorkers
 from noregret.workers import Threads
 
-ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'noregret[cluster]'")
-pytestmark = pytest.mark.compiled
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    with connected("local", 2):
-        yield
+pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("ray_cluster")]
 
 
 def rows(count: int, width: int, density: float, seed: int = 0) -> Any:
@@ -75,7 +67,7 @@ def same(one: Any, other: Any) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_processes_find_the_bits_of_threads(
-    cluster: None, narrow: list[str], wide: str, workers: int, tmp_path: Path
+    narrow: list[str], wide: str, workers: int, tmp_path: Path
 ) -> None:
     for number, (files, loss, tol) in enumerate(
         ((narrow, nr.losses.Logistic(), 1e-6), (wide, nr.losses.Hinge(), 1e-3))
@@ -107,7 +99,7 @@ def killing(workers: RayWorkers, kills: int, pause: float, seed: int) -> threadi
     return thread
 
 
-def test_a_killed_worker_changes_no_bit(cluster: None, wide: str, tmp_path: Path) -> None:
+def test_a_killed_worker_changes_no_bit(wide: str, tmp_path: Path) -> None:
     loss, options = nr.losses.Hinge(), {"tol": 1e-4, "max_passes": 5000}
     whole = in_threads(wide, loss, 4, l2=0.05, folder=str(tmp_path / "whole"), **options)
     folder = str(tmp_path / "killed")
@@ -126,7 +118,7 @@ def test_a_killed_worker_changes_no_bit(cluster: None, wide: str, tmp_path: Path
     same(found, whole)
 
 
-def test_a_driver_resumes_from_a_checkpoint(cluster: None, wide: str, tmp_path: Path) -> None:
+def test_a_driver_resumes_from_a_checkpoint(wide: str, tmp_path: Path) -> None:
     loss, folder = nr.losses.Hinge(), str(tmp_path / "kept")
     options: dict[str, Any] = {"l2": 0.05, "shards": 4, "tol": 1e-4, "checkpoint": folder}
     whole = in_threads(wide, loss, 4, l2=0.05, tol=1e-4, folder=str(tmp_path / "whole"))
@@ -138,7 +130,7 @@ def test_a_driver_resumes_from_a_checkpoint(cluster: None, wide: str, tmp_path: 
         batch.hindsight(wide, loss, **(options | {"l2": 0.06}), resume=True)
 
 
-def test_a_hung_worker_is_an_error_and_no_hang(cluster: None, wide: str) -> None:
+def test_a_hung_worker_is_an_error_and_no_hang(wide: str) -> None:
     with batch.session(wide, nr.losses.Hinge(), shards=2, workers=1, timeout=60.0) as run:
         (process,) = run.workers.processes()
         run.workers.timeout = 0.5
@@ -150,9 +142,7 @@ def test_a_hung_worker_is_an_error_and_no_hang(cluster: None, wide: str) -> None
             os.kill(process, signal.SIGCONT)
 
 
-def test_what_is_wrong_is_one_line_on_the_driver(
-    cluster: None, narrow: list[str], tmp_path: Path
-) -> None:
+def test_what_is_wrong_is_one_line_on_the_driver(narrow: list[str], tmp_path: Path) -> None:
     hinge = nr.losses.Hinge()
     bad = tmp_path / "bad.svm"
     bad.write_text("1 1:0.5\n-1 2:abc\n")
@@ -170,7 +160,7 @@ def test_what_is_wrong_is_one_line_on_the_driver(
 
 
 def test_workers_with_another_version_are_refused(
-    cluster: None, narrow: list[str], monkeypatch: pytest.MonkeyPatch
+    narrow: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noregret.cluster import ray_workers
 
@@ -180,7 +170,7 @@ def test_workers_with_another_version_are_refused(
 
 
 @pytest.mark.soak
-def test_a_hundred_kills_change_no_bit(cluster: None, wide: str, tmp_path: Path) -> None:
+def test_a_hundred_kills_change_no_bit(wide: str, tmp_path: Path) -> None:
     loss, lost, seed = nr.losses.Hinge(), 0, 0
     whole = in_threads(wide, loss, 4, l2=0.05, tol=1e-4, folder=str(tmp_path / "whole"))
     while lost < 100:

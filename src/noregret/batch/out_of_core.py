@@ -12,15 +12,16 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from noregret.batch.ascent import SAMPLE, SETTLED
-from noregret.batch.problem import Problem
+from noregret.batch.problem import Problem, dual_parts
 from noregret.batch.shard import Shard
-from noregret.batch.shared import SharedSolver
-from noregret.passes.dual import dual
+from noregret.batch.shared import SharedProblem, SharedSolver
+from noregret.passes.dual import dual, gap
 from noregret.passes.dual.dual import inner
 from noregret.workers import Host, Traffic, Workers
 
@@ -63,6 +64,11 @@ class PieceShard(Shard):
             found.order[:] = self._order
             self._active, self._visited = active, visited
         return found
+
+    def dual_into(self, state: Any) -> Any:
+        """Add sum c_i s_i x_i to a twofold sum; return the sums of `gap.dual_sums`."""
+        problem = self.problem
+        return gap.dual_sums(problem.loss, self._block, problem.terms, self.slopes, state)
 
     def ascend(self, theta: Any, far: float, every: int) -> tuple[float, float, float]:
         """Visit all active rows and step in theta itself.
@@ -140,6 +146,22 @@ class Visitor:
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         return lambda *arguments: self._pieces.at(self._number, method, *arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class PieceProblem(SharedProblem):
+    """A problem over pieces, whose gradients are added to one vector."""
+
+    workers: Pieces = field(repr=False)
+
+    def gradient(self, which: str = "slopes", part: float = 1.0) -> Any:
+        """Return g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)), each with its error."""
+        if which != "slopes":
+            return super().gradient(which, part)
+        state, pieces = np.zeros((self.width, 2)), self.workers
+        rest = [pieces.at(number, "dual_into", state) for number in range(pieces.count)]
+        sums = [float(sum(column)) for column in zip(*rest, strict=True)]
+        return dual_parts(state, self.size.rows, pieces.count, *sums)
 
 
 class OutOfCoreSolver(SharedSolver):

@@ -19,9 +19,8 @@ import numpy as np
 
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
-from noregret.batch.out_of_core import OutOfCoreSolver, Pieces
+from noregret.batch.out_of_core import OutOfCoreSolver, PieceProblem, Pieces
 from noregret.batch.problem import Problem, Solution
-from noregret.batch.shared import SharedProblem
 from noregret.batch.solver import Progress, require_options, trusted
 from noregret.evaluate.effects import sizes_of
 from noregret.losses import Loss
@@ -132,7 +131,7 @@ def hindsight_files(
 
         pieces = Pieces(load, len(batches), seed)
         try:
-            problem = SharedProblem(pieces, loss, shape.resolved(width), force, width)
+            problem = PieceProblem(pieces, loss, shape.resolved(width), force, width)
             solution = OutOfCoreSolver(problem, tol, max_passes, progress=progress).run()
         finally:
             pieces.close()
