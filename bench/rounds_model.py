@@ -28,10 +28,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 import noregret as nr
-from noregret.cluster.batch import HOST, plain
+from noregret.cluster.batch import plain
 from noregret.cluster.gathering import gather
 from noregret.cluster.ray_workers import LOCAL, SHARED, RayWorkers, connected
 
+HOST = "noregret.cluster.batch_host:BatchHost"
 WIDTHS = (1_000, 10_000, 100_000, 262_144, 1_000_000)
 WORKERS = (1, 2, 4)
 #: Rounds of each kind; the first of them are not counted.

@@ -9,6 +9,7 @@ the number of shards, never on that of workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -88,6 +89,7 @@ def sum_and_largest(a: tuple[Any, Vector], b: tuple[Any, Vector]) -> tuple[Any, 
 SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "plain": plain_sum,
     "twofold": twofold_sum,
+    "largest": np.maximum,
     "sum_and_largest": sum_and_largest,
 }
 
@@ -143,11 +145,22 @@ class Host:
         return nodes(0, self.count), rest
 
 
+@dataclass
+class Traffic:
+    """Calls so far, bytes sent in both directions, seconds of the slowest worker and of waiting."""
+
+    calls: int = 0
+    sent: int = 0
+    work: float = 0.0
+    wait: float = 0.0
+
+
 class Workers:
     """All shards, wherever they are hosted: the workers of one run."""
 
     #: The number of shards.
     count: int
+    traffic: Traffic
 
     def hosts(self, method: str, *arguments: Any) -> list[Any]:
         """Return what a method of each `Host` returns, in the order of their shards."""
@@ -208,9 +221,11 @@ class Threads(Workers):
         pieces = shares(self.count, workers)
         self._hosts = [host(shards[begin:end], begin, self.count) for begin, end in pieces]
         self._threads = Shards(len(pieces), len(pieces))
+        self.traffic = Traffic()
 
     def hosts(self, method: str, *arguments: Any) -> list[Any]:
         """Return what a method of each host returns; a thread a host."""
+        self.traffic.calls += 1
 
         def called(begin: int, end: int) -> Any:
             return getattr(self._hosts[begin], method)(*arguments)

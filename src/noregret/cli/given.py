@@ -12,9 +12,9 @@ from typing import Any
 from noregret.arguments import refuse
 from noregret.cli.table import READING_OPTIONS
 from noregret.cli.writing import require_place
-from noregret.runs.opening import open_stream, require_same_columns
+from noregret.runs.opening import open_stream, require_same_columns, stream_reading
 from noregret.runs.record import Input, Record
-from noregret.streams import Stream, resolve
+from noregret.streams import Reading, Stream, resolve
 from noregret.vocabulary import learners as choices
 
 _FLAGS = {one.name: one.flag for one in READING_OPTIONS}
@@ -78,12 +78,22 @@ class Given:
 
         With a `width` every block has that many columns, which some maps need.
         """
+        said, width = self._said(kept, width)
+        return open_stream(self.files, labels, said, kept, width, **more)
+
+    def how(self, labels: Any, **more: Any) -> Reading:
+        """Return how the files are read, for workers that open them themselves."""
+        said, width = self._said(None, 0)
+        found = resolve(self.files, said.get("format"))
+        return stream_reading(found, labels, said, None, width, **more)
+
+    def _said(self, kept: dict[str, Any] | None, width: int) -> tuple[dict[str, Any], int]:
+        """Return the checked reading options and the width of the rows."""
         said = self.reading()
         found = resolve(self.files, said.get("format", (kept or {}).get("format")))
         self._check(said, found.fields, kept)
         said |= {name: self.said[name] for name in ("on_error", "threads") if name in self.said}
-        width = width or self.columns() * ("width" in found.fields)
-        return open_stream(self.files, labels, said, kept, width, **more)
+        return said, width or self.columns() * ("width" in found.fields)
 
     def again(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from noregret.rounding import up, up_each
 from noregret.runs.opening import whole
 from noregret.runs.predicting import KnownNames, Names, NumberedNames, find_names, top_weights
 from noregret.runs.progress import solving
-from noregret.streams import Stream, resolve
+from noregret.streams import resolve
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -34,6 +35,11 @@ def hindsight(
     max_passes: int,
     workers: int,
     shards: int | None,
+    memory: float | None,
+    cluster: str | None,
+    checkpoint: Path | None,
+    resume: bool,
+    timeout: float | None,
     top: int,
     weights: Path | None,
     as_json: bool,
@@ -49,43 +55,53 @@ def hindsight(
             "--bias and --intercept are two intercepts: drop one of them": (
                 bias and given.said.get("constant")
             ),
+            "--checkpoint and --timeout belong to --cluster": (
+                cluster is None and (checkpoint is not None or timeout is not None)
+            ),
+            "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
+            "--bias is solved in memory only: elsewhere the intercept is a feature": (
+                bias and (cluster is not None or memory is not None)
+            ),
+            "--memory is for one process, with --l2, or --mirror and --strength": (
+                memory is not None
+                and (cluster is not None or radius is not None or workers > 1 or bool(shards))
+            ),
         }
     )
     require_outputs(given.files, ("--weights", weights))
     rule = given.label_rule(chosen.labels)
-    stream = given.open(rule, constant=0.0) if bias else given.open(rule)
-    rows = whole(stream)
-    with solving(tol) as solver:
-        solution = nr.hindsight(
-            rows,
-            rows.y,
-            chosen,
-            radius=radius,
-            l2=l2,
-            mirror=shape,
-            strength=strength,
-            weight=rows.weight,
-            tol=tol,
-            max_passes=max_passes,
-            workers=workers,
-            shards=shards,
-            progress=solver,
-            bias=bias,
-        )
+    form = {"radius": radius, "l2": l2, "mirror": shape, "strength": strength}
+    limits = {"tol": tol, "max_passes": max_passes, "workers": workers}
+    if cluster is not None:
+        from noregret.cli.on_cluster import solved
+
+        found = solved(
+            given, rule, chosen, form,
+            limits | {
+                "shards": shards or 8, "address": cluster, "resume": resume,
+                "timeout": timeout or 600.0,
+                "checkpoint": None if checkpoint is None else str(checkpoint),
+            },
+            table=not as_json,
+        )  # fmt: skip
+    elif memory is not None:
+        found = _out_of_core(given, rule, chosen, form, tol, max_passes, memory)
+    else:
+        found = _in_memory(given, rule, chosen, form | {"bias": bias}, limits | {"shards": shards})
+    solution = found.solution
     if weights is not None:
         with Output(weights) as output:
             output.numbers(solution.weights)
-    sizes = sizes_of(rows)
-    columns = largest(effects(solution, sizes)[0], top).tolist()
-    names = _names(given, stream, rule, columns, bias)
-    heaviest = top_weights(solution, names, top, sizes=sizes)
+    columns = largest(effects(solution, found.sizes)[0], top).tolist()
+    names = _names(given, found.names, rule, columns, bias)
+    heaviest = top_weights(solution, names, top, sizes=found.sizes)
     if as_json:
         print(
             to_json(
                 {
-                    "input": stream.name,
-                    "examples": len(rows),
-                    "features": rows.width,
+                    "input": found.name,
+                    "examples": found.rows,
+                    "features": found.width,
                     "objective": solution.objective,
                     "primal": solution.primal,
                     "dual": solution.dual,
@@ -94,24 +110,75 @@ def hindsight(
                     "passes": solution.passes,
                     "bias": solution.bias,
                     "top": heaviest,
+                    **found.more,
                 }
             )
         )
         return
     console = plain_console()
     console.print(
-        fitted(f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"),
+        fitted(f"{visible(found.name)}: {found.rows:,} examples, {found.width:,} features"),
         style="dim",
     )
-    each = up(up_each(solution.primal, len(rows)))
+    each = up(up_each(solution.primal, found.rows))
     console.print(fitted(f"{solution}\n  {'a round':<28}{each:>18}"))
     if heaviest:
         show_weights(console, heaviest)
 
 
-def _names(given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool) -> Names:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A solution, and what is known of the rows that it is of."""
+
+    solution: Any
+    name: str
+    rows: int
+    width: int
+    names: Any
+    #: The largest |x_i| of each feature.
+    sizes: Any
+    #: More entries of the JSON output.
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def _in_memory(
+    given: Given, rule: Any, loss: Any, form: dict[str, Any], limits: dict[str, Any]
+) -> Found:
+    """Solve for rows that are all read first."""
+    bias = form["bias"]
+    stream = given.open(rule, constant=0.0) if bias else given.open(rule)
+    rows = whole(stream)
+    with solving(limits["tol"]) as solver:
+        solution = nr.hindsight(
+            rows, rows.y, loss, weight=rows.weight, progress=solver, **form, **limits
+        )
+    sizes = sizes_of(rows)
+    return Found(solution, stream.name, len(rows), rows.width, stream.names, sizes)
+
+
+def _out_of_core(
+    given: Given,
+    rule: Any,
+    loss: Any,
+    form: dict[str, Any],
+    tol: float,
+    max_passes: int,
+    memory: float,
+) -> Found:
+    """Solve for rows that are read again in every pass."""
+    from noregret.runs.out_of_core import hindsight_files
+
+    form = {name: one for name, one in form.items() if name != "radius"}
+    with solving(tol) as solver:
+        found = hindsight_files(
+            given.files, loss, **form, memory=memory, tol=tol, max_passes=max_passes,
+            progress=solver, reading=given.how(rule),
+        )  # fmt: skip
+    return Found(found.solution, found.name, found.rows, found.width, found.names, found.sizes)
+
+
+def _names(given: Given, names: Any, rule: Any, columns: list[int], bias: bool) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
-    names = stream.names
     lost = isinstance(names, HashedNames) and not names.limit and "-" not in given.files
     if lost and "remember" in resolve(given.files, given.said.get("format")).fields:
         remembering = given.saying(remember=1, on_error="skip")

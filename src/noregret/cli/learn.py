@@ -54,6 +54,12 @@ def learn(
     same_input: bool,
     predictions: Path | None,
     report: Path | None,
+    cluster: str | None,
+    workers: int | None,
+    shards: int | None,
+    mix_every: int | None,
+    weights: Path | None,
+    timeout: float | None,
     as_json: bool,
     quiet: bool,
 ) -> int | None:
@@ -89,6 +95,33 @@ def learn(
             "--same-input keeps what is held out as it was: drop --holdout": (
                 same_input and kept_out
             ),
+        }
+    )
+    spread = {
+        "workers": workers, "shards": shards, "every": mix_every, "timeout": timeout,
+    }  # fmt: skip
+    alone = {
+        "multiclass": multiclass, "passes": passes != 1, "save": save, "resume": resume,
+        "holdout": kept_out, "predictions": predictions, "report": report, "average": average,
+    }  # fmt: skip
+    if cluster is not None:
+        from noregret.cli.on_cluster import learnt
+
+        first = next((flag_of("learn", name) for name, one in alone.items() if one), "")
+        refuse({f"--cluster learns one pass with one score: drop {first}": bool(first)})
+        require_outputs(given.files, ("--weights", weights))
+        words: dict[str, Any] = {"rate": "per-coordinate", **said}
+        learnt(
+            given, choices.Spec(**words), class_radius, weights,
+            {"address": cluster} | {name: one for name, one in spread.items() if one is not None},
+            as_json, quiet,
+        )  # fmt: skip
+        return None
+    refuse(
+        {
+            "--workers, --shards, --mix-every, --timeout and --weights belong to --cluster": any(
+                one is not None for one in (*spread.values(), weights)
+            )
         }
     )
     if said.pop("multiclass", False) or classes is not None:

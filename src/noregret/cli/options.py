@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from noregret.cli.cluster_options import CLUSTER_OPTIONS
 from noregret.cli.plan_options import PLAN_OPTIONS
 from noregret.cli.table import COMMANDS, READERS, READING_OPTIONS, Option
 
@@ -219,23 +220,6 @@ _PROOFS = (
         default=10_000,
     ),
     Option(
-        "workers",
-        "hindsight",
-        "Threads that work at a time, with --l2 or --class-radius.",
-        kind=int,
-        least=1,
-        default=1,
-    ),
-    Option(
-        "shards",
-        "hindsight",
-        "Parts of the rows for --workers; given these, the result is the same for any number of"
-        " threads.",
-        kind=int,
-        least=1,
-        shown="as many as workers, 1 for few rows",
-    ),
-    Option(
         "max_passes",
         "audit",
         "Stop the solver after N passes, however wide the gap.",
@@ -373,9 +357,9 @@ _SHARED = (
 )
 
 OPTIONS = (
-    *(*_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *_RESULTS),
-    *(*PLAN_OPTIONS, *READING_OPTIONS, *_SHARED),
-)
+    *_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *CLUSTER_OPTIONS, *_RESULTS, *PLAN_OPTIONS,
+    *READING_OPTIONS, *_SHARED,
+)  # fmt: skip
 
 
 def options_of(command: str) -> list[Option]:

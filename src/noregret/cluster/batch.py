@@ -14,17 +14,17 @@ from noregret.batch.problem import WIDTHS, Solution, closed
 from noregret.batch.shared import SharedProblem, SharedSolver
 from noregret.batch.solver import require_options, trusted
 from noregret.batch.verifying import verified
+from noregret.cluster.batch_host import BatchHost
 from noregret.cluster.checkpoints import Checkpoints
 from noregret.cluster.errors import ClusterError, WorkerLost
-from noregret.cluster.gathering import Gathered, gather
-from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES, RayWorkers, connected
+from noregret.cluster.gathering import Gathered
+from noregret.cluster.hosting import hosted
+from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES
 from noregret.files.store import component_to_header
 from noregret.mirrors import Ball, Euclidean, Mirror
 from noregret.proof.statement import row
-from noregret.rounding import down, up
 from noregret.streams.reading import Reading
 
-HOST = "noregret.cluster.batch_host:BatchHost"
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
 
@@ -34,9 +34,12 @@ class Round:
     """One line of the table of a run: where it stands after some passes."""
 
     passes: int
+    #: The objective of the best weights examined so far, and what no predictor has less than.
     primal: float
     dual: float
+    #: The gap, which visits only estimate between two examinations.
     gap: float
+    estimated: bool
     #: Bytes sent in both directions, and seconds of the slowest worker and of waiting for it.
     sent: int
     work: float
@@ -54,14 +57,15 @@ class ClusterSolution(Solution):
 
     gathered: Gathered | None = field(default=None, repr=False)
     rounds: tuple[Round, ...] = field(default=(), repr=False)
+    #: The largest |x_i| of each feature.
+    sizes: Any = field(default=None, repr=False)
     shards: int = 1
     #: Workers that were lost and set up again.
     lost: int = 0
 
     def _lines(self) -> list[str]:
         lines = super()._lines()
-        verified = f"{up(self.primal, 10)} - {down(self.dual, 10)}"
-        lines.append(row("verified, by other code", verified, widths=WIDTHS))
+        lines.append(row("gap verified", "by separate code", widths=WIDTHS))
         lines.append(row("shards", f"{self.shards:,}", widths=WIDTHS))
         if self.lost:
             lines.append(row("workers lost and replaced", f"{self.lost:,}", widths=WIDTHS))
@@ -87,12 +91,13 @@ class ClusterSolver(SharedSolver):
 
     def note(self) -> None:
         """Add a line to the table."""
-        best, traffic = self.best, self.workers.traffic  # type: ignore[attr-defined]
-        gap, primal = self.guess.gap, self.guess.primal
-        if best is not None and (self.newton or self.looked == self.passes):
-            gap, primal = best.gap, best.primal
+        best, traffic = self.best, self.workers.traffic
+        if best is None:
+            return
+        estimated = not self.newton and self.looked != self.passes
+        gap = self.guess.gap if estimated else best.gap
         numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls
-        found = Round(self.passes, primal, primal - gap, gap, *numbers)
+        found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers)
         self.rounds.append(found)
         if self.tell is not None:
             self.tell(found)
@@ -149,12 +154,15 @@ def hindsight(
     Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
     Primal-Dual Optimization, 2015.
     """
+    require_options(tol, max_passes)
+    objective = form(l2, radius, mirror, strength)
     with session(
         inputs, loss, shards=shards, workers=workers, address=address, seed=seed,
         checkpoint=checkpoint, every=every, timeout=timeout, reading=reading,
     ) as run:  # fmt: skip
-        form = run.form(l2, radius, mirror, strength)
-        return run.solve(*form, tol=tol, max_passes=max_passes, resume=resume, progress=progress)
+        return run.solve(
+            *objective, tol=tol, max_passes=max_passes, resume=resume, progress=progress
+        )
 
 
 @contextmanager
@@ -172,61 +180,29 @@ def session(
     reading: Reading | None = None,
 ) -> Iterator[Session]:
     """Read files at workers and keep them there, to solve one problem or several over them."""
-    shards, workers = as_count("shards", shards), as_count("workers", workers)
-    refuse(
-        {
-            f"workers must be at most one a shard: {workers} workers for {shards} shards":
-                workers > shards,
-            f"timeout must be above 0 seconds, got {timeout}": not timeout > 0.0,
-        }
-    )  # fmt: skip
     name = plain("loss", loss)
     every = as_count("every", every)
     rule: Any = {"sign": "binary"}.get(loss.labels, "real")
     whole = Reading(labels=rule) if reading is None else reading
-    with connected(address, workers), tempfile.TemporaryDirectory() as folder:
-        hosts = RayWorkers(HOST, shards, workers, timeout)
-        try:
-            found = gather(hosts, inputs, whole)
-            spec = {"loss": name, "seed": int(seed), "width": found.width}
-            yield Session(hosts, loss, spec, found, checkpoint or folder, every)
-        finally:
-            hosts.close()
+    with (
+        hosted(BatchHost, inputs, whole, shards, workers, address, timeout) as (hosts, found),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        spec = {"loss": name, "seed": int(seed), "width": found.width}
+        yield Session(hosts, loss, spec, found, checkpoint or folder, every)
 
 
 @dataclass(eq=False)
 class Session:
     """Rows at workers; `solve` may be called for one objective after the other."""
 
-    workers: RayWorkers
+    workers: Any
     loss: Any
     spec: dict[str, Any]
     gathered: Gathered
     folder: str
     every: int
     opened: dict[str, Any] | None = None
-
-    def form(
-        self,
-        l2: float | None,
-        radius: float | None,
-        mirror: Mirror | None,
-        strength: float | None,
-    ) -> tuple[Mirror, float]:
-        """Return the map and its strength; refuse options that do not go together."""
-        refuse(
-            {
-                "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
-                    l2 is not None and (mirror is not None or strength is not None),
-                "radius goes with l2 on a cluster": radius is not None and l2 is None,
-                "give l2= or strength=: without any there may be no best one":
-                    l2 is None and strength is None,
-            }
-        )  # fmt: skip
-        force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
-        if radius is not None:
-            return Ball(as_positive("radius", radius)), force
-        return mirror or Euclidean(), force
 
     def solve(
         self,
@@ -303,9 +279,33 @@ class Session:
         primal, dual = verified(problem, self.workers, size.rows, size.weight, found.weights)
         kept = replace(found, primal=primal, dual=dual, converged=closed(primal, dual, solver.tol))
         more: dict[str, Any] = {name: getattr(kept, name) for name in kept.__dataclass_fields__}
+        sizes, _ = self.workers.add("sizes", join="largest")
+        more |= {"sizes": sizes}
         more |= {"gathered": self.gathered, "rounds": tuple(solver.rounds), "lost": lost}
         whole = ClusterSolution(**more, shards=self.workers.count)
         return trusted(whole, self.loss)
+
+
+def form(
+    l2: float | None = None,
+    radius: float | None = None,
+    mirror: Mirror | None = None,
+    strength: float | None = None,
+) -> tuple[Mirror, float]:
+    """Return the map and its strength; refuse options that do not go together."""
+    refuse(
+        {
+            "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
+                l2 is not None and (mirror is not None or strength is not None),
+            "radius goes with l2 on a cluster": radius is not None and l2 is None,
+            "give l2= or strength=: without any there may be no best one":
+                l2 is None and strength is None,
+        }
+    )  # fmt: skip
+    force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
+    if radius is not None:
+        return Ball(as_positive("radius", radius)), force
+    return mirror or Euclidean(), force
 
 
 def plain(name: str, component: Any) -> dict[str, Any]:

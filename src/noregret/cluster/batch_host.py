@@ -12,6 +12,7 @@ import numpy as np
 from noregret.batch.problem import Problem, Vector
 from noregret.batch.shard import Shard
 from noregret.cluster.reading import Reader
+from noregret.evaluate.effects import sizes_of
 from noregret.files import store
 from noregret.files.store import component_from_header
 from noregret.losses import Loss
@@ -42,6 +43,10 @@ class FileShard(Shard):
         """Solve for another strength from here on; the slopes stay."""
         self.problem = replace(self.problem, strength=strength)
         self.forget()
+
+    def sizes(self) -> tuple[Vector, None]:
+        """Return the largest |x_i| of each feature."""
+        return sizes_of(self.problem.rows), None
 
     def all_slopes(self) -> Vector:
         """Return the slopes, one a row."""

@@ -12,7 +12,7 @@ from noregret.streams.errors import CutShort, StreamError
 SAME_FILES = "expected a file that every worker can read under this name"
 
 
-class ClusterError(RuntimeError):
+class ClusterError(OSError):
     """A run that cannot go on, in one line: what happened, and what to do."""
 
 
@@ -41,13 +41,15 @@ def told(error: BaseException) -> dict[str, Any]:
     if isinstance(error, StreamError):
         kind = "cut" if isinstance(error, CutShort) else "stream"
         return {"kind": kind, "fields": (str(error), error.argument)}
+    if isinstance(error, ClusterError):
+        return {"kind": "cluster", "fields": (str(error),)}
     if isinstance(error, MemoryError):
         remedy = "a worker has too little memory for its shards: use more workers or more shards"
         return {"kind": "memory", "fields": (remedy,)}
     if isinstance(error, OSError):
         about = f"{error.filename or 'a file'}: {error.strerror or error}; {SAME_FILES}"
         return {"kind": "stream", "fields": (about, "")}
-    found = next((kind for kind, one in KINDS.items() if isinstance(error, one)), "cluster")
+    found = next(kind for kind, one in KINDS.items() if isinstance(error, one))
     return {"kind": found, "fields": (str(error),)}
 
 

@@ -40,7 +40,9 @@ class Growing(Generic[_S]):
         """Append numbers; of a wider type, all become numbers of that type."""
         wider = np.result_type(self._array, numbers)
         if wider != self.dtype:
-            self._array = self._array.astype(wider)
+            used = self._array[: self.used].astype(wider)
+            self._array = np.empty(len(self._array), wider)
+            self._array[: self.used] = used
         end = self.used + len(numbers)
         if end > len(self._array):
             # The allocator moves pages, so that a large array is not copied.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from noregret.cluster.errors import ClusterError, WorkerLost, raised
 from noregret.cluster.worker import Worker, about
 from noregret.extras import require_extra
-from noregret.workers import Entries, Workers, shares
+from noregret.workers import Entries, Traffic, Workers, shares
 
 LOCAL = "local"
 #: Calls that set up a worker; a new one in its place gets them again.
@@ -24,25 +24,18 @@ SETTING_UP = ("scan", "settle", "open")
 SHARED = 1 << 16
 #: Times that a worker may be lost while it is set up.
 MOST_LOSSES = 5
+#: Seconds within which an address has to answer.
+CONNECTING = 10.0
 #: Ray neither reports its use nor warns about accelerators.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-
-
-@dataclass
-class Traffic:
-    """Bytes sent to and from workers, and seconds of the slowest of them and of waiting for it."""
-
-    sent: int = 0
-    work: float = 0.0
-    wait: float = 0.0
-    calls: int = 0
 
 
 @contextmanager
 def connected(address: str, workers: int, memory: int | None = None) -> Iterator[None]:
     """Connect to a cluster, or start one on this machine and end it afterwards.
 
-    What is started here asks for a token, which only this process and its workers know.
+    What is started here asks for a token, which only this process and its workers know. A process
+    that is connected already stays so.
 
     Args:
         address: of the cluster, "local" for one on this machine, "auto" for one that runs here.
@@ -50,14 +43,18 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
         memory: bytes of the object store of a local one [default: Ray's choice].
     """
     if address == LOCAL:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        if os.environ["RAY_AUTH_MODE"] == "token" and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        # Ray asks for a token in what it starts here, unless RAY_AUTH_MODE says otherwise.
+        if "RAY_AUTH_TOKEN_PATH" not in os.environ:
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     require_extra("noregret.cluster", "ray", "cluster")
     import ray
 
+    if ray.is_initialized():
+        yield
+        return
+    require_answer(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
         options |= {"num_cpus": workers, "include_dashboard": False}
@@ -77,6 +74,21 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
         yield
     finally:
         ray.shutdown()
+
+
+def require_answer(address: str) -> None:
+    """Refuse an address of host and port at which nobody listens: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return
+    try:
+        with socket.create_connection((host, int(port)), CONNECTING):
+            return
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"{address}: nobody answers ({error}): start a cluster with 'ray start --head', or say "
+            "'local'"
+        ) from None
 
 
 class RayWorkers(Workers):

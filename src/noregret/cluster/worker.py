@@ -35,6 +35,20 @@ def about() -> dict[str, str]:
     }
 
 
+def own(message: Any) -> Any:
+    """Return a message with arrays that may be written to.
+
+    Those that arrive are read-only, and kernels would be compiled anew for them.
+    """
+    if isinstance(message, np.ndarray):
+        return np.array(message)
+    if isinstance(message, dict):
+        return {name: own(one) for name, one in message.items()}
+    if type(message) in (list, tuple):
+        return type(message)(map(own, message))
+    return message
+
+
 class Worker:
     """Shards first to last - 1 of `count`, at one process.
 
@@ -59,10 +73,8 @@ class Worker:
     def ask(self, method: str, *arguments: Any) -> dict[str, Any]:
         """Return what a method of the host returns and the seconds it took, or its error."""
         begin = time.perf_counter()
-        # Arrays of a message are read-only, for which kernels would be compiled anew.
-        own = [np.array(one) if isinstance(one, np.ndarray) else one for one in arguments]
         try:
-            found = getattr(self._host, method)(*own)
+            found = getattr(self._host, method)(*map(own, arguments))
         except KNOWN as error:
             return {"error": told(error)}
         return {"found": found, "seconds": time.perf_counter() - begin}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noregret.arguments import ArgumentError
 from noregret.runs.progress import Watched
 from noregret.runs.record import MEMORY, STANDARD_INPUT, Record
-from noregret.streams import Block, Reading, Stream, resolve
+from noregret.streams import Block, Reading, Resolved, Stream, resolve
 from noregret.streams.inputs import find
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.vocabulary.learners import Learner
@@ -45,6 +45,24 @@ def open_stream(
             dictionary of names and whether it may grow, where features have names.
     """
     found = resolve(inputs, said.get("format", (kept or {}).get("format")))
+    reading = stream_reading(found, labels, said, kept, width, **more)
+    dictionary = [more[name] for name in ("names", "grow") if found.named and name in more]
+    stream = found.open(reading, *dictionary)
+    if width and "width" not in found.fields:
+        # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
+        stream._given_width = max(stream._given_width, width)
+    return stream
+
+
+def stream_reading(
+    found: Resolved,
+    labels: Any,
+    said: Mapping[str, Any],
+    kept: Mapping[str, Any] | None = None,
+    width: int = 0,
+    **more: Any,
+) -> Reading:
+    """Return how inputs of a known format are read; the arguments are those of `open_stream`."""
     known = found.fields
     silent = {"constant": INTERCEPT, **(kept or {}), **more}
     options = {name: value for name, value in silent.items() if name in known}
@@ -53,12 +71,7 @@ def open_stream(
         options["width"] = width
     reading = Reading(**options)
     found.refuse_unknown(said, reading)
-    dictionary = [more[name] for name in ("names", "grow") if found.named and name in more]
-    stream = found.open(reading, *dictionary)
-    if width and "width" not in known:
-        # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
-        stream._given_width = max(stream._given_width, width)
-    return stream
+    return reading
 
 
 def open_again(

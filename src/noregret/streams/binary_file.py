@@ -202,19 +202,23 @@ class BinaryFile:
         """Yield each wanted batch as a block, and the bytes of the file up to its end."""
         rows = 0
         for number in self.wanted:
-            with self._guard:
-                self._file.where = f"{self.name}, batch {number + 1} of {self.batches}"
-                self._file.require_whole()
-                try:
-                    block, end = self._checked(number)
-                finally:
-                    self._file.held.clear()
+            block, end = self.batch(number)
             rows += len(block)
             yield block, end
         if rows != self.facts.rows and len(self.wanted) == self.batches:
             raise StreamError(
                 f"{self.name}: damaged, found {rows} rows, expected {self.facts.rows}"
             )
+
+    def batch(self, number: int) -> tuple[Block, int]:
+        """Return a batch as a block, and the bytes of the file up to its end."""
+        with self._guard:
+            self._file.where = f"{self.name}, batch {number + 1} of {self.batches}"
+            self._file.require_whole()
+            try:
+                return self._checked(number)
+            finally:
+                self._file.held.clear()
 
     def _checked(self, number: int) -> tuple[Block, int]:
         """Return a batch, the arrays of which lie in memory that nobody else has."""
