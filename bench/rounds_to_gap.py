@@ -7,6 +7,7 @@ those of a cluster make the same rounds to the bit. The objective is sum_i f(y_i
 are those in the folder that NOREGRET_DATA names; the generated set has 100,000 rows and as many
 columns. Row r belongs to shard r mod K, as rows of one file do on a cluster.
 
+`bench.rounds` counts those of the methods of the papers; here are those of our solver.
 `passes` beside the rounds are the visits in units of all rows, or the Newton steps. Narrow rows
 take Newton's method, whose rounds do not depend on K; `--visits` takes dual ascent for them.
 """

@@ -63,7 +63,7 @@ def test_rows_are_extrapolated(tmp_path: Path, call: Call, monkeypatch: pytest.M
 def test_options_change_the_model(files: list[Path], call: Call) -> None:
     told = json.loads(
         call(
-            *("plan", files[0], "--latency", "20", "--bandwidth", "50", "--memory", "0.1"),
+            *("plan", files[0], "--latency", "20", "--bandwidth", "50", "--memory", "100"),
             *("--rounds", "7", "--shards", "2", "--l2", "3", "--json"),
         ).stdout
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -217,3 +219,28 @@ def test_the_model_is_found_again() -> None:
     every = [model.Measured(w, d, 16 * w * d, 0.0, 0.0) for w in (1, 2, 4) for d in (10, 10**6)]
     every = [one._replace(seconds=true.seconds(one)) for one in every]
     assert model.fitted(every) == pytest.approx(true, rel=1e-6)
+
+
+def test_the_page_shows_the_figures_that_were_measured() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    every = json.loads((docs / "pictures" / "rounds_to_gap.json").read_text(encoding="utf-8"))
+    page = (docs / "how-far.md").read_text(encoding="utf-8")
+    found = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 12 and cells[0] in ("a9a", "rcv1_small", "generated"):
+            found[cells[0], cells[1], float(cells[2])] = [
+                int(c.replace(",", "")) for c in cells[4:]
+            ]
+    assert len(found) == 12
+    for (name, loss, gap), rounds in found.items():
+        chosen = [
+            one for one in every if (one["name"], one["loss"], one["gap"]) == (name, loss, gap)
+        ]
+        chosen = [one for one in chosen if name != "a9a" or one["method"] == "Newton"]
+        assert [one["shards"] for one in chosen] == [1 << k for k in range(8)]
+        assert [one["rounds"] for one in chosen] == rounds
+        assert all(one["converged"] for one in chosen)
+    network = Network()
+    told = f"latency {network.latency * 1e3:.1f} ms, {network.call * 1e3:.1f} ms a worker"
+    assert f"{told}, {network.bandwidth / 1e9:g} GB/s" in page

@@ -17,8 +17,8 @@ from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 
 _HEAD = (
-    *("workers", "memory", "driver", "a round", "work s", "network s", "pass s"),
-    *("reading s", "total s"),
+    *("workers", "memory", "driver", "a round", "work s", "net s", "pass s", "read s"),
+    "total s",
 )
 
 
@@ -42,7 +42,7 @@ def plan(
     if "-" in given.files:
         raise StreamError("standard input has no size to plan by: save it to a file")
     network = planned_network(latency, bandwidth)
-    limit = float(machine_memory()) if memory is None else 1e9 * as_positive("memory", memory)
+    limit = float(machine_memory()) if memory is None else 1e6 * as_positive("memory", memory)
     as_positive("tol", tol)
     stream = given.open(given.label_rule(chosen.labels))
     with telling() as tell:

@@ -51,7 +51,7 @@ PLAN_OPTIONS = (
     ),
     _model(
         "memory",
-        help="Gigabytes (1e9) of a machine, which hosts one worker.",
+        help="Megabytes (1e6) of a machine, which hosts one worker.",
         shown="that of this machine",
     ),
 )

@@ -72,9 +72,11 @@ def sample(inputs: Any, stream: Any, shards: int) -> Sample:
     files = [File(*one) for one in planned(inputs, stream.reading, shards)["files"]]
     total = sum(_known(file) for file in files)
     parts, stored = [], 0
-    begin = time.perf_counter()
     pieces, whole = stream.parts(), True
     for part in pieces:
+        if not parts:
+            # What came before may have compiled the parser.
+            begin = time.perf_counter()
         parts.append(part)
         stored += len(part.rows.indices)
         if stored >= ENOUGH or time.perf_counter() - begin > PATIENCE:
