@@ -17,8 +17,8 @@ from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 
 _HEAD = (
-    *("workers", "memory", "driver", "a round", "work s", "net s", "pass s", "read s"),
-    "total s",
+    *("workers", "memory", "driver", "a round"),
+    *("work s", "net s", "pass s", "read s", "total s"),
 )
 
 

@@ -71,7 +71,8 @@ def sample(inputs: Any, stream: Any, shards: int) -> Sample:
     """
     files = [File(*one) for one in planned(inputs, stream.reading, shards)["files"]]
     total = sum(_known(file) for file in files)
-    parts, stored = [], 0
+    parts: list[Any] = []
+    stored = 0
     pieces, whole = stream.parts(), True
     for part in pieces:
         if not parts:
