@@ -74,7 +74,7 @@ class Shard(DualStep, Witness):
         self.problem, self.number = problem, number
         self.slopes = problem.start() if slopes is None else slopes
         self.given = self.slopes.copy() if given is None else given
-        self.random = np.uint64(seed_state([seed, number]))
+        self.random = self.first_random = np.uint64(seed_state([seed, number]))
         self._predictions = self._bends = np.empty(0)
         self._before = np.empty(0)
         self._memory: dual.Memory | None = None
