@@ -35,6 +35,13 @@ def gamma(terms: float) -> float:
     return product / (1.0 - product) if product < 0.5 else math.inf
 
 
+@kernel(inline=True)
+def _at_zero(loss, y):  # type: ignore[no-untyped-def]
+    """Return the size of f(0), 1 where it is infinite: -ln 0."""
+    size = abs(loss.value(y, 0.0))
+    return size if size < np.inf else 1.0
+
+
 @kernel(counted=False)
 def loss_sums(loss, y, weight, low, high, found):  # type: ignore[no-untyped-def]
     """Write the sum of c_i max(f(low_i), f(high_i)), and that of its size."""
@@ -42,7 +49,7 @@ def loss_sums(loss, y, weight, low, high, found):  # type: ignore[no-untyped-def
         if weight[t] > 0.0:
             value = max(loss.value(y[t], low[t]), loss.value(y[t], high[t]))
             found[0] += weight[t] * value
-            found[1] += weight[t] * (abs(value) + abs(loss.value(y[t], 0.0)))
+            found[1] += weight[t] * (abs(value) + _at_zero(loss, y[t]))
 
 
 @kernel(counted=False)
@@ -53,7 +60,7 @@ def conjugate_sums(loss, y, weight, offset, slopes, found):  # type: ignore[no-u
             s = slopes[t]
             conjugate = loss.conjugate(y[t], s)
             found[0] += weight[t] * (s * offset[t] - conjugate)
-            size = abs(conjugate) + abs(loss.value(y[t], 0.0))
+            size = abs(conjugate) + _at_zero(loss, y[t])
             found[1] += weight[t] * (size + abs(s) * (abs(s) + abs(y[t]) + abs(offset[t])))
 
 
