@@ -15,13 +15,13 @@ import numpy as np
 
 from noregret.batch.problem import LINK_ERRORS, Objective, Problem, Vector
 from noregret.jit import kernel
-from noregret.rounding import certified_ceiling, certified_floor
+from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor
 from noregret.workers import Workers, packed, whole
 
 UNIT = 2.0**-53
 #: Roundings within one value or conjugate of a loss, products of its terms included.
 WITHIN = 64
-#: What underflow can hide in a term, with room.
+#: What underflow can hide in a term, with room; features multiply it by up to 1e100: UNDERFLOW.
 TINY = 1e-300
 
 
@@ -127,19 +127,20 @@ def verified(
     """
     count = rows + workers.count
     vectors, rest = workers.add("dual_witness")
-    g, sizes = np.split(whole(vectors), 2)
-    delta = float(gamma(count + 4) * 1.01 * math.fsum(sizes)) + count * TINY
-    total, size = (math.fsum(column) for column in zip(*rest, strict=True))
-    slack = gamma(count + WITHIN) * size + count * TINY
-    if objective.radius is not None:
-        length = objective.mirror.predictors().support_upper(g, objective.radius, delta)
-    else:
-        b = objective.strength
-        length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
-    lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
+    # Sums that overflow are infinite: they prove nothing, and are no error.
     with np.errstate(over="ignore", invalid="ignore"):
+        g, sizes = np.split(whole(vectors), 2)
+        delta = gamma(count + 4) * 1.01 * float(np.sum(sizes)) + count * UNDERFLOW
+        total, size = (sum(column) for column in zip(*rest, strict=True))
+        slack = gamma(count + WITHIN) * size + (count + weight) * TINY
+        if objective.radius is not None:
+            length = objective.mirror.predictors().support_upper(g, objective.radius, delta)
+        else:
+            b = objective.strength
+            length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
+        lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
         found = workers.call("primal_witness", weights, 0.0)
-        losses, size = (math.fsum(column) for column in zip(*found, strict=True))
+        losses, size = (sum(column) for column in zip(*found, strict=True))
         losses += gamma(count + WITHIN) * size + (count + weight) * TINY
         if objective.radius is None:
             losses += objective.mirror.regularizer_upper(weights, objective.strength)
