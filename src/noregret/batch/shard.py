@@ -112,6 +112,9 @@ class Shard(DualStep, Witness):
 
     def offered(self, part: float) -> Vector:
         """Return slopes on the way from the given ones to the present ones."""
+        if part == 0.0:
+            # A Newton step may have led to infinite slopes, which 0 does not cancel.
+            return self.given.copy()
         return self.given + part * (self.slopes - self.given)
 
     def take(self, part: float) -> None:
