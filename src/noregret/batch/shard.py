@@ -198,7 +198,8 @@ class Shard(DualStep, Witness):
         problem, memory = self.problem, self._ready()
         local = weights.copy()
         self._before = self.slopes.copy()
-        if self._visited >= self._active:
+        # A turn of no rows: all were put aside, and some of them came back since.
+        if self._visited >= self._active or self._turn == 0:
             self._visited = 0
             self._turn = -(-self._active // turns)
             self.random = np.uint64(
