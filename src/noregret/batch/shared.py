@@ -167,10 +167,11 @@ class SharedSolver(Solver):
     def turn(self) -> bool:
         """Let all shards visit rows; examine the slopes once the guess of the gap is small."""
         guess = self.guess
-        largest = self.visit()
+        largest, all_visited = self.visit()
         self.passes += 1
         self.report(guess.gap, guess.primal, self.active)
-        settled = largest == 0.0 or self.active == 0
+        # A turn through a part of the rows says nothing about the others.
+        settled = (largest == 0.0 and all_visited) or self.active == 0
         if not settled and guess.gap > guess.goal:
             if guess.stale():
                 self.revive()
@@ -184,8 +185,11 @@ class SharedSolver(Solver):
         guess.correct(solution, guess.gap)
         return False
 
-    def visit(self) -> float:
-        """Let all shards visit rows and join their steps; return the largest movement."""
+    def visit(self) -> tuple[float, bool]:
+        """Let all shards visit rows and join their steps.
+
+        Returns the largest movement, and whether all active rows were visited.
+        """
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
@@ -207,7 +211,7 @@ class SharedSolver(Solver):
         half = 0.5 * problem.strength * float(inner(self.theta, self.theta))
         primal = share * sum(lost) + half if before == problem.size.counted else None
         self.guess.see(share * sum(apart), primal)
-        return float(max(largest))
+        return float(max(largest)), sum(visited) == before
 
     def leap(self, budget: int) -> None:
         """Try a Newton step of the dual over the free rows."""
