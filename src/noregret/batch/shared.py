@@ -150,6 +150,7 @@ class SharedSolver(Solver):
         )
         self.passes += max(steps, 1)
         before, lower = self.dual, -math.inf
+        start = self.away_from_zero(), 0.0
         for part in PARTS:
             lower = problem.dual_lower("offered", part)
             if lower > before:
@@ -169,6 +170,15 @@ class SharedSolver(Solver):
         guess = self.guess
         largest, all_visited = self.visit()
         self.passes += 1
+    def away_from_zero(self) -> Vector:
+        """Return theta, or that of the slopes at w = 0: a p-norm has no second derivative at 0."""
+        problem = self.problem
+        if problem.mirror.half_square() or self.theta.any():
+            return self.theta
+        self.workers.call("answer", link(problem.mirror, self.theta), 0.0, 0.0)
+        pulled, _ = self.workers.add("pull", 0.0)
+        return np.asarray(-whole(pulled) / problem.strength)
+
         self.report(guess.gap, guess.primal, self.active)
         # A turn through a part of the rows says nothing about the others.
         settled = (largest == 0.0 and all_visited) or self.active == 0
