@@ -112,6 +112,9 @@ class Shard(DualStep, Witness):
 
     def offered(self, part: float) -> Vector:
         """Return slopes on the way from the given ones to the present ones."""
+        if part == 0.0:
+            # A Newton step may have led to infinite slopes, which 0 does not cancel.
+            return self.given.copy()
         return self.given + part * (self.slopes - self.given)
 
     def take(self, part: float) -> None:
@@ -195,7 +198,8 @@ class Shard(DualStep, Witness):
         problem, memory = self.problem, self._ready()
         local = weights.copy()
         self._before = self.slopes.copy()
-        if self._visited >= self._active:
+        # A turn of no rows: all were put aside, and some of them came back since.
+        if self._visited >= self._active or self._turn == 0:
             self._visited = 0
             self._turn = -(-self._active // turns)
             self.random = np.uint64(
