@@ -117,7 +117,7 @@ class SharedSolver(Solver):
         self.workers = problem.workers
         self.guess = Guess(self.tol)
         self.newton = narrow(problem.size, problem.width) or not problem.mirror.half_square()
-        self.theta = -problem.gradient()[0] / problem.strength
+        self.theta: Vector = -problem.gradient()[0] / problem.strength
         #: Largest width by which Newton rounds smooth the losses.
         self.delta = math.inf
         #: sigma', the distance within which a settled slope must stay, and the rows still active.
