@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from noregret.batch.ascent import SAMPLE, SETTLED
-from noregret.batch.problem import Problem, dual_parts
+from noregret.batch.objective import dual_parts
+from noregret.batch.problem import Problem
 from noregret.batch.shard import Shard
 from noregret.batch.shared import SharedProblem, SharedSolver
 from noregret.passes.dual import dual, gap

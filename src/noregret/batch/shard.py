@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.batch.ascent import records_of, seed_state
-from noregret.batch.problem import LINK_ERRORS, Problem, Vector
+from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.batch.shard_leap import DualStep
 from noregret.batch.verifying import Witness
 from noregret.passes import sync

@@ -16,19 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from noregret.arrays import Vector
 from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED, Guess
 from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
-from noregret.batch.problem import (
-    Objective,
-    Solution,
-    Vector,
-    closed,
-    dual_parts,
-    link,
-    loss_roundings,
-    loss_upper,
-    sum_of,
-)
+from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
+from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
 from noregret.batch.shard_leap import DualNewton
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import LINK_ERRORS, Objective, Problem, Vector
+from noregret.arrays import Vector
+from noregret.batch.objective import Objective
+from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.jit import kernel
 from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor
 from noregret.workers import Workers, packed, whole

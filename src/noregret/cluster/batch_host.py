@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import Problem, Vector
+from noregret.arrays import Vector
+from noregret.batch.problem import Problem
 from noregret.batch.shard import Shard
 from noregret.cluster.reading import Reader
 from noregret.evaluate.effects import sizes_of

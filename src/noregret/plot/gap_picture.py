@@ -32,7 +32,8 @@ def gap(
         if not seen:
             axes.text(0.5, 0.5, "closed from the start", transform=axes.transAxes, ha="center")
             return axes
-        axes.plot(*zip(*seen, strict=True), color=SOFT, linewidth=1.4, label="estimated")
+        estimated = "estimated" if len(exact) < len(seen) else None
+        axes.plot(*zip(*seen, strict=True), color=SOFT, linewidth=1.4, label=estimated)
         if exact:
             axes.plot(
                 *zip(*exact, strict=True), color=LOSS_COLOR, linewidth=0, marker="o", markersize=4,
