@@ -159,6 +159,11 @@ def test_a_host_adds_whole_subtrees_and_nothing_else(count: int) -> None:
             found, rest = Host(holders, begin, count).add("plain", "told")
             assert rest == list(range(begin, end))
             assert all(node in tree for node, _ in found)
+            # Whole subtrees: no two of them have a parent that lies here too.
+            held = {node for node in tree if begin <= node[0] and node[1] <= end}
+            assert {node for node, _ in found} == {
+                a for a in held if not any(b != a and b[0] <= a[0] and a[1] <= b[1] for b in held)
+            }
             covered = [k for (low, high), _ in found for k in range(low, high)]
             assert covered == list(range(begin, end))
             for (low, high), vector in found:
