@@ -14,7 +14,7 @@ from tests.cli.program import ENVIRONMENT
     ("code", "absent"),
     [
         ("import noregret as nr; nr.hindsight; nr.plot; nr.evaluate; nr.read", "noregret.cluster"),
-        ("import noregret.cli.main, noregret.cli.commands, noregret.cli.hindsight", "noregret.cluster"),
+        ("import noregret.cli.commands, noregret.cli.hindsight", "noregret.cluster"),
         ("import noregret.cluster", "ray"),
     ],
 )  # fmt: skip
