@@ -105,6 +105,8 @@ soak: $(VENV)/installed-test
 	@$(BIN)/python -m tests.truth.matrix_streams
 	@echo "== truth of the best in hindsight on generated problems"
 	@$(BIN)/python -m tests.truth.hindsight_problems
+	@echo "== truth of the best in hindsight on shards"
+	@$(INTERPRETED) $(BIN)/python -W ignore -m tests.truth.shared_problems
 
 fuzz: $(VENV)/installed-test
 	@echo "== random inputs"

@@ -147,9 +147,13 @@ class Host:
 
 @dataclass
 class Traffic:
-    """Calls so far, bytes sent in both directions, seconds of the slowest worker and of waiting."""
+    """Calls so far, sums of vectors among them, bytes sent in both directions, and seconds.
+
+    `work` is the time of the slowest worker, `wait` that of waiting beside it.
+    """
 
     calls: int = 0
+    vectors: int = 0
     sent: int = 0
     work: float = 0.0
     wait: float = 0.0
@@ -172,6 +176,7 @@ class Workers:
 
     def add(self, method: str, *arguments: Any, join: str = "plain") -> tuple[Any, list[Any]]:
         """Return the sum of the vectors of all shards, and what else each of them returns."""
+        self.traffic.vectors += 1
         vectors: dict[Node, Any] = {}
         rest: list[Any] = []
         for nodes, others in self.hosts("add", join, method, *arguments):

@@ -13,7 +13,9 @@ import pytest
 
 from noregret.cli import commands
 from noregret.cluster import learning
+from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import gather
+from noregret.cluster.hosting import require_memory
 from noregret.cluster.online import OnlineRun
 from noregret.vocabulary.learners import Spec
 from noregret.workers import Threads
@@ -33,7 +35,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_hindsight_prints_a_table_and_a_verified_gap(path: Path, capsys: Any) -> None:
     command = ["hindsight", str(path), "--l2", "0.1", "--cluster", "local", "--shards", "3"]
-    assert commands.call(command) == 0
+    picture = path.with_suffix(".png")
+    assert commands.call([*command, "--picture", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
     told = capsys.readouterr().out
     assert "none has less" in told and re.search("gap verified +by separate code", told)
     assert commands.call([*command, "--workers", "2", "--json"]) == 0
@@ -68,6 +72,7 @@ def test_options_that_do_not_go_with_a_cluster_are_refused(path: Path, tmp_path:
         ("learn", "--shards", "2"): "belong to --cluster",
         ("hindsight", "--l2", "1", "--resume"): "--resume needs --checkpoint",
         ("hindsight", "--l2", "1", "--checkpoint", str(tmp_path)): "belong to --cluster",
+        ("hindsight", "--l2", "1", "--picture", "gap.png"): "belong to --cluster",
         ("hindsight", "--l2", "1", "--cluster", "local", "--bias"): "--bias is solved in memory",
         ("hindsight", "--class-radius", "1", "--cluster", "local"): "radius goes with l2",
         ("hindsight", "--l2", "1", "--cluster", "local", "--memory", "9"): "for one process",
@@ -76,6 +81,12 @@ def test_options_that_do_not_go_with_a_cluster_are_refused(path: Path, tmp_path:
     for (command, *options), message in wrong.items():
         with pytest.raises(ValueError, match=message):
             commands.call([command, str(path), *options])
+
+
+def test_files_larger_than_the_memory_of_the_cluster_are_refused() -> None:
+    require_memory(1)
+    with pytest.raises(ClusterError, match=r"the files have 1,000,000\.0 GB"):
+        require_memory(10**15)
 
 
 def in_threads(path: Path, spec: Spec, shards: int, every: int) -> OnlineRun:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from noregret.batch.problem import Problem, Solution, Vector
+from noregret.arrays import Vector
+from noregret.batch.problem import Problem, Solution
 from noregret.mirrors import Mirror
 from noregret.passes.dual import dual
 from noregret.passes.dual.dual import inner

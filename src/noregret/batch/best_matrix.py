@@ -20,18 +20,8 @@ import numpy as np
 from noregret import mirrors
 from noregret.arrays import Vector, as_positive, real_array
 from noregret.batch.ascent import curvatures, seed_state
-from noregret.batch.problem import (
-    LINK_ERRORS,
-    Solution,
-    as_slopes,
-    closed,
-    dual_floor,
-    gradient_error,
-    loss_upper,
-    some_rows,
-    sum_error,
-    sum_of,
-)
+from noregret.batch.objective import dual_floor, gradient_error, loss_upper, sum_error, sum_of
+from noregret.batch.problem import LINK_ERRORS, Solution, as_slopes, closed, some_rows
 from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax

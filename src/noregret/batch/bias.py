@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from noregret.arrays import Vector
 from noregret.batch.mapped import MappedSolver
 from noregret.batch.newton import Point, Rounds, between
-from noregret.batch.problem import Problem, Solution, Vector, link
+from noregret.batch.problem import Problem, Solution, link
 from noregret.passes.dual import dual_maps
 from noregret.rounding import rounding_error
 

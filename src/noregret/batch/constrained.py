@@ -29,17 +29,9 @@ from scipy.optimize import linprog, minimize
 
 from noregret import mirrors
 from noregret.arguments import refuse
-from noregret.arrays import as_positive
+from noregret.arrays import Vector, as_positive
 from noregret.batch.ascent import FAR, Ascent, Guess
-from noregret.batch.problem import (
-    WIDTHS,
-    Problem,
-    Solution,
-    Vector,
-    closed,
-    link,
-    solution_lines,
-)
+from noregret.batch.problem import WIDTHS, Problem, Solution, closed, link, solution_lines
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss
 from noregret.proof.statement import row

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.batch.newton import Point, Rounds, between
-from noregret.batch.problem import Problem, Solution, Vector, closed, evaluate, link
+from noregret.batch.problem import Problem, Solution, closed, evaluate, link
 from noregret.batch.solver import Solver
 from noregret.passes.dual import dual_maps
 from noregret.passes.slots import new_slots

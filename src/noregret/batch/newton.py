@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noregret.arrays import Vector
 from noregret.batch.ascent import conjugate_gradients
-from noregret.batch.problem import Problem, Vector, dual_state, link
+from noregret.batch.problem import Problem, dual_state, link
 from noregret.batch.shard import Shard, Size
 from noregret.mirrors import Mirror
 from noregret.passes.dual import joint

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from noregret.batch.ascent import SAMPLE, SETTLED
-from noregret.batch.problem import Problem, dual_parts
+from noregret.batch.objective import dual_parts
+from noregret.batch.problem import Problem
 from noregret.batch.shard import Shard
 from noregret.batch.shared import SharedProblem, SharedSolver
 from noregret.passes.dual import dual, gap
@@ -175,8 +176,8 @@ class OutOfCoreSolver(SharedSolver):
             for shard in self.workers.shards:
                 shard.hold()
 
-    def visit(self) -> float:
-        """Visit the active rows of every piece; return the largest movement."""
+    def visit(self) -> tuple[float, bool]:
+        """Visit the active rows of every piece; return the largest movement, and that all were."""
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         sums = np.array(
@@ -188,6 +189,7 @@ class OutOfCoreSolver(SharedSolver):
         largest = float(sums[:, 0].max())
         if not math.isfinite(largest):
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
+        self.travelled += float(np.max(np.abs(self.theta)))
         self.active = sum(shard.active for shard in self.workers.shards)
         self.far = SETTLED * largest
         share = every * problem.strength
@@ -195,4 +197,4 @@ class OutOfCoreSolver(SharedSolver):
         primal = share * float(sums[:, 1].sum()) + half
         counted = before == problem.size.counted
         self.guess.see(share * float(sums[:, 2].sum()), primal if counted else None)
-        return largest
+        return largest, True

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.arguments import refuse
-from noregret.arrays import as_positive, real_array
+from noregret.arrays import Vector, as_positive, real_array
+from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -32,66 +32,23 @@ from noregret.passes.dual import gap
 from noregret.passes.dual.dual import squares as row_squares
 from noregret.passes.frame import block
 from noregret.passes.rows import Block
-from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
 from noregret.proof.statement import Proof, plain, row
-from noregret.proof.wording import assumption_lines, named, weighted
+from noregret.proof.wording import assumption_lines
 from noregret.rounding import (
     EPSILON,
-    UNDERFLOW,
-    certified_ceiling,
     down,
-    exact,
-    grown,
-    rounding_error,
-    sound_floor,
     up,
     up_minus,
 )
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.shards import Shards
 
-Vector = npt.NDArray[np.float64]
-
 #: Roundings of a weight that the link computed, with room for weights just outside the map's set.
 LINK_ERRORS = 16.0
 #: Columns of a printed solution; what its dictionary holds.
 WIDTHS = (28, 18)
 SUMMARY = ("objective", "primal", "dual", "gap", "passes", "converged")
-
-
-class Objective:
-    """What is minimised, wherever the rows are: a loss, a map with its strength, or a radius."""
-
-    loss: Loss
-    mirror: Mirror
-    #: b, the factor of the regulariser; 0 if a radius takes its place.
-    strength: float
-    radius: float | None
-
-    def words(self, losses: str) -> str:
-        """Return what is minimised, in words, for a sum of losses in words."""
-        if self.radius is not None:
-            return f"{losses} over ||w||_2 <= {exact(self.radius)}"
-        return f"{losses} + {exact(self.strength)} x {repr(self.mirror).removesuffix('()')}"
-
-    def lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
-        """Return D(s), rounded down, from g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)).
-
-        delta: a bound on the error of g in the 1-norm; slack: one on that of `total`.
-        """
-        if self.radius is not None:
-            length = self.mirror.predictors().support_upper(g, self.radius, delta)
-        else:
-            length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
-        # A regulariser cannot be negative either.
-        return dual_floor(total, length, slack, self.loss.nonnegative)
-
-    def upper(self, weights: Vector, losses: float) -> float:
-        """Return P(w), rounded up, from an upper bound of the sum of losses."""
-        if self.radius is None:
-            losses += self.mirror.regularizer_upper(weights, self.strength)
-        return certified_ceiling(float(losses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,19 +210,6 @@ class Problem(Objective):
             return self.upper(weights, losses)
 
 
-def dual_parts(
-    state: Vector, count: int, shards: int, total: float, magnitude: float, travel: float
-) -> tuple[Vector, float, float, float]:
-    """Return g and the sum of conjugates, each with its error, from the sums of all shards.
-
-    state: g as a twofold sum; count: the number of rows.
-    """
-    g = state[:, 0] + state[:, 1]
-    # A product, its factor and the last addition round; then the sums of the shards.
-    delta = gradient_error(4.0, count + shards - 1, g.size, travel)
-    return g, delta, total, sum_error(loss_roundings(shards), count, magnitude)
-
-
 def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:
     """Return a copy of given slopes; refuse another shape, infinities and NaN."""
     given = np.array(real_array("warm_start", warm_start), np.float64)
@@ -286,52 +230,6 @@ def some_rows(X: Any) -> Rows:
     if len(rows) == 0 or rows.width == 0:
         raise ValueError(f"X has {len(rows)} rows and {rows.width} columns, expected some of both")
     return rows
-
-
-def sum_of(loss: Any, lightest: float, heaviest: float, offsets: bool = False) -> str:
-    """Return a sum of losses in words, by its least and largest weight."""
-    return f"sum of {weighted(named(loss), lightest, heaviest)}" + " at <w, x> + offset" * offsets
-
-
-def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:
-    """Return a bound on the error, in the 1-norm, of a sum of `count` vectors of `size` entries.
-
-    roundings: of each product, before the compensated sum.
-    travel: the sum of the 1-norms.
-    """
-    error = grown(rounding_error(roundings + rounding_error(count, count), travel), 4.0 * count)
-    return error + count * size * UNDERFLOW
-
-
-def sum_error(roundings: float, count: int, magnitude: float) -> float:
-    """Return a bound on the error of a compensated sum, with `roundings` for each term."""
-    return grown(rounding_error(roundings, magnitude), 4.0 * count) + count * UNDERFLOW
-
-
-def loss_roundings(shards: int) -> float:
-    """Return how often a term rounds in a sum of losses or conjugates over all shards."""
-    return 2.0 * ROUND_ERRORS + shards - 1
-
-
-def loss_upper(
-    count: int, weight: float, roundings: float, total: float, magnitude: float
-) -> float:
-    """Return an upper bound of a compensated sum of losses times weights.
-
-    count, weight: the number of rows, and the sum of their weights.
-    """
-    value = total + grown(rounding_error(roundings, magnitude), 4.0 * count)
-    # A loss that underflows is multiplied by its weight nevertheless.
-    return value + (count + weight) * UNDERFLOW
-
-
-def dual_floor(total: float, length: float, slack: float, nonnegative: bool) -> float:
-    """Return total - length - slack, rounded down.
-
-    Solvers compare these values: another order of the subtractions would change their path.
-    """
-    own = rounding_error(8.0, abs(total) + abs(length))
-    return float(sound_floor(total - length - slack - own, nonnegative))
 
 
 def dual_state(mirror: Mirror, theta: Vector) -> tuple[Vector, float, float]:

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.batch.ascent import FIRST_DAMPING, Guess
-from noregret.batch.problem import Problem, Solution, Vector
+from noregret.batch.problem import Problem, Solution
 from noregret.batch.side_by_side import ascent_of
 from noregret.batch.solver import Solver
 from noregret.passes.dual.dual import inner

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.batch.ascent import records_of, seed_state
-from noregret.batch.problem import LINK_ERRORS, Problem, Vector
+from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.batch.shard_leap import DualStep
 from noregret.batch.verifying import Witness
 from noregret.passes import sync
@@ -74,7 +75,7 @@ class Shard(DualStep, Witness):
         self.problem, self.number = problem, number
         self.slopes = problem.start() if slopes is None else slopes
         self.given = self.slopes.copy() if given is None else given
-        self.random = np.uint64(seed_state([seed, number]))
+        self.random = self.first_random = np.uint64(seed_state([seed, number]))
         self._predictions = self._bends = np.empty(0)
         self._before = np.empty(0)
         self._memory: dual.Memory | None = None
@@ -112,6 +113,9 @@ class Shard(DualStep, Witness):
 
     def offered(self, part: float) -> Vector:
         """Return slopes on the way from the given ones to the present ones."""
+        if part == 0.0:
+            # A Newton step may have led to infinite slopes, which 0 does not cancel.
+            return self.given.copy()
         return self.given + part * (self.slopes - self.given)
 
     def take(self, part: float) -> None:
@@ -195,7 +199,8 @@ class Shard(DualStep, Witness):
         problem, memory = self.problem, self._ready()
         local = weights.copy()
         self._before = self.slopes.copy()
-        if self._visited >= self._active:
+        # A turn of no rows: all were put aside, and some of them came back since.
+        if self._visited >= self._active or self._turn == 0:
             self._visited = 0
             self._turn = -(-self._active // turns)
             self.random = np.uint64(

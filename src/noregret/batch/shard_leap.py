@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.batch.ascent import (
     DAMPING,
     FIRST_DAMPING,
@@ -21,7 +22,8 @@ from noregret.batch.ascent import (
     projected,
     rise,
 )
-from noregret.batch.problem import Objective, Problem, Vector
+from noregret.batch.objective import Objective
+from noregret.batch.problem import Problem
 from noregret.passes import sync
 from noregret.passes.dual import dual, joint
 from noregret.passes.frame import block

@@ -16,19 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from noregret.arrays import Vector
 from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED, Guess
 from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
-from noregret.batch.problem import (
-    Objective,
-    Solution,
-    Vector,
-    closed,
-    dual_parts,
-    link,
-    loss_roundings,
-    loss_upper,
-    sum_of,
-)
+from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
+from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
 from noregret.batch.shard_leap import DualNewton
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
@@ -36,13 +28,16 @@ from noregret.batch.solver import Solver
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.dual.dual import inner
+from noregret.rounding import EPSILON
 from noregret.workers import Workers, whole
 
 NO_SLOPES = np.empty(0)
 #: Numbers that a checkpoint keeps.
-NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual")
-#: Largest part by which theta may differ from the sum of the rows times their slopes.
+NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual", "travelled")
+#: Largest part by which theta may differ from the sum of the rows times their slopes,
 DRIFT = 1e-7
+#: and by how many roundings of that sum and of steps: where they cancel little of theta is left.
+ROUNDINGS = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +109,15 @@ class SharedSolver(Solver):
         self.workers = problem.workers
         self.guess = Guess(self.tol)
         self.newton = narrow(problem.size, problem.width) or not problem.mirror.half_square()
-        self.theta = -problem.gradient()[0] / problem.strength
+        self.theta: Vector = -problem.gradient()[0] / problem.strength
         #: Largest width by which Newton rounds smooth the losses.
         self.delta = math.inf
         #: sigma', the distance within which a settled slope must stay, and the rows still active.
         self.spread, self.far = float(self.workers.count), FAR
         self.active = problem.size.counted
         self.dual = -math.inf
+        #: Sum of the largest |theta_j| of the passes since theta was computed from the slopes.
+        self.travelled = 0.0
         self.leaps = DualNewton(problem, self.workers)
 
     @property
@@ -145,8 +142,9 @@ class SharedSolver(Solver):
         self.workers.call("take", 1.0)
         goal = self.tol * max(1.0, abs(best.primal))
         most = min(MOST_STEPS, self.max_passes - self.passes)
+        start = self.away_from_zero(), 0.0
         here, steps, self.delta = newton_round(
-            problem, self.workers, problem.size, (self.theta, 0.0), self.delta, best.gap, goal, most
+            problem, self.workers, problem.size, start, self.delta, best.gap, goal, most
         )
         self.passes += max(steps, 1)
         before, lower = self.dual, -math.inf
@@ -164,13 +162,23 @@ class SharedSolver(Solver):
         self.report(best.gap, best.primal, problem.size.counted)
         return best.converged
 
+    def away_from_zero(self) -> Vector:
+        """Return theta, or that of the slopes at w = 0: a p-norm has no second derivative at 0."""
+        problem = self.problem
+        if problem.mirror.half_square() or self.theta.any():
+            return self.theta
+        self.workers.call("answer", link(problem.mirror, self.theta), 0.0, 0.0)
+        pulled, _ = self.workers.add("pull", 0.0)
+        return np.asarray(-whole(pulled) / problem.strength)
+
     def turn(self) -> bool:
         """Let all shards visit rows; examine the slopes once the guess of the gap is small."""
         guess = self.guess
-        largest = self.visit()
+        largest, all_visited = self.visit()
         self.passes += 1
         self.report(guess.gap, guess.primal, self.active)
-        settled = largest == 0.0 or self.active == 0
+        # A turn through a part of the rows says nothing about the others.
+        settled = (largest == 0.0 and all_visited) or self.active == 0
         if not settled and guess.gap > guess.goal:
             if guess.stale():
                 self.revive()
@@ -184,8 +192,11 @@ class SharedSolver(Solver):
         guess.correct(solution, guess.gap)
         return False
 
-    def visit(self) -> float:
-        """Let all shards visit rows and join their steps; return the largest movement."""
+    def visit(self) -> tuple[float, bool]:
+        """Let all shards visit rows and join their steps.
+
+        Returns the largest movement, and whether all active rows were visited.
+        """
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
@@ -201,13 +212,14 @@ class SharedSolver(Solver):
         if gamma < 1.0:
             self.workers.call("settle", gamma)
         self.theta += gamma * step
+        self.travelled += float(np.max(np.abs(self.theta)))
         self.active, self.far = sum(active), SETTLED * max(largest)
         # The sample is of the rows visited, which stand for all active ones.
         share = every * problem.strength * before / max(sum(visited), 1)
         half = 0.5 * problem.strength * float(inner(self.theta, self.theta))
         primal = share * sum(lost) + half if before == problem.size.counted else None
         self.guess.see(share * sum(apart), primal)
-        return float(max(largest))
+        return float(max(largest)), sum(visited) == before
 
     def leap(self, budget: int) -> None:
         """Try a Newton step of the dual over the free rows."""
@@ -228,18 +240,23 @@ class SharedSolver(Solver):
         parts = problem.gradient()
         theta = -parts[0] / problem.strength
         if self.best is not None and not self.newton:
-            self.require_same(theta)
+            self.require_same(theta, parts[1] / problem.strength)
         self.theta, self.dual = theta, problem.lower(*parts)
+        self.travelled = float(np.max(np.abs(theta)))
         weights = link(problem.mirror, theta)
         return self.solution(weights, problem.primal_upper(weights), self.dual, NO_SLOPES)
 
-    def require_same(self, theta: Vector) -> None:
-        """Refuse a theta that differs from the sum over the shards by more than drift."""
+    def require_same(self, theta: Vector, error: float) -> None:
+        """Refuse a theta that differs from the sum over the shards by more than drift.
+
+        error: a bound on the rounding of the sum.
+        """
         away = float(np.max(np.abs(theta - self.theta), initial=0.0))
         size = float(np.max(np.abs(theta), initial=0.0)) + float(
             np.max(np.abs(self.theta), initial=0.0)
         )
-        if not away <= DRIFT * size + 1e-300:
+        error += EPSILON * self.travelled
+        if not away <= DRIFT * size + ROUNDINGS * error + 1e-300:
             raise LostStep(
                 f"the weights differ by {away:.3g} from those of the dual variables of all shards: "
                 "a step was lost or made twice"
@@ -262,7 +279,8 @@ class SharedSolver(Solver):
                     "since they were examined"
                 )
             return
-        self.require_same(-self.problem.gradient()[0] / self.problem.strength)
+        g, error, *_ = self.problem.gradient()
+        self.require_same(-g / self.problem.strength, error / self.problem.strength)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         """Return what the solver knows beside the shards, as numbers and as arrays."""

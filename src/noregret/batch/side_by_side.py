@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.batch.ascent import Ascent
-from noregret.batch.problem import Problem, Vector
+from noregret.batch.problem import Problem
 from noregret.passes.dual import dual
 
 #: Turns of an epoch, at most.

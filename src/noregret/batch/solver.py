@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from noregret.arguments import refuse
-from noregret.batch.problem import Solution, Vector, closed
+from noregret.arrays import Vector
+from noregret.batch.problem import Solution, closed
 from noregret.proof.wording import WrongConjugate, assumption_of
 from noregret.status import StatusLine
 

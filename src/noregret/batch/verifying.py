@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import LINK_ERRORS, Objective, Problem, Vector
+from noregret.arrays import Vector
+from noregret.batch.objective import Objective
+from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.jit import kernel
-from noregret.rounding import certified_ceiling, certified_floor
+from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor
 from noregret.workers import Workers, packed, whole
 
 UNIT = 2.0**-53
 #: Roundings within one value or conjugate of a loss, products of its terms included.
 WITHIN = 64
-#: What underflow can hide in a term, with room.
+#: What underflow can hide in a term, with room; features multiply it by up to 1e100: UNDERFLOW.
 TINY = 1e-300
 
 
@@ -35,6 +37,13 @@ def gamma(terms: float) -> float:
     return product / (1.0 - product) if product < 0.5 else math.inf
 
 
+@kernel(inline=True)
+def _at_zero(loss, y):  # type: ignore[no-untyped-def]
+    """Return the size of f(0), 1 where it is infinite: -ln 0."""
+    size = abs(loss.value(y, 0.0))
+    return size if size < np.inf else 1.0
+
+
 @kernel(counted=False)
 def loss_sums(loss, y, weight, low, high, found):  # type: ignore[no-untyped-def]
     """Write the sum of c_i max(f(low_i), f(high_i)), and that of its size."""
@@ -42,7 +51,7 @@ def loss_sums(loss, y, weight, low, high, found):  # type: ignore[no-untyped-def
         if weight[t] > 0.0:
             value = max(loss.value(y[t], low[t]), loss.value(y[t], high[t]))
             found[0] += weight[t] * value
-            found[1] += weight[t] * (abs(value) + abs(loss.value(y[t], 0.0)))
+            found[1] += weight[t] * (abs(value) + _at_zero(loss, y[t]))
 
 
 @kernel(counted=False)
@@ -53,7 +62,7 @@ def conjugate_sums(loss, y, weight, offset, slopes, found):  # type: ignore[no-u
             s = slopes[t]
             conjugate = loss.conjugate(y[t], s)
             found[0] += weight[t] * (s * offset[t] - conjugate)
-            size = abs(conjugate) + abs(loss.value(y[t], 0.0))
+            size = abs(conjugate) + _at_zero(loss, y[t])
             found[1] += weight[t] * (size + abs(s) * (abs(s) + abs(y[t]) + abs(offset[t])))
 
 
@@ -120,19 +129,20 @@ def verified(
     """
     count = rows + workers.count
     vectors, rest = workers.add("dual_witness")
-    g, sizes = np.split(whole(vectors), 2)
-    delta = float(gamma(count + 4) * 1.01 * math.fsum(sizes)) + count * TINY
-    total, size = (math.fsum(column) for column in zip(*rest, strict=True))
-    slack = gamma(count + WITHIN) * size + count * TINY
-    if objective.radius is not None:
-        length = objective.mirror.predictors().support_upper(g, objective.radius, delta)
-    else:
-        b = objective.strength
-        length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
-    lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
+    # Sums that overflow are infinite: they prove nothing, and are no error.
     with np.errstate(over="ignore", invalid="ignore"):
+        g, sizes = np.split(whole(vectors), 2)
+        delta = gamma(count + 4) * 1.01 * float(np.sum(sizes)) + count * UNDERFLOW
+        total, size = (sum(column) for column in zip(*rest, strict=True))
+        slack = gamma(count + WITHIN) * size + (count + weight) * TINY
+        if objective.radius is not None:
+            length = objective.mirror.predictors().support_upper(g, objective.radius, delta)
+        else:
+            b = objective.strength
+            length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
+        lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
         found = workers.call("primal_witness", weights, 0.0)
-        losses, size = (math.fsum(column) for column in zip(*found, strict=True))
+        losses, size = (sum(column) for column in zip(*found, strict=True))
         losses += gamma(count + WITHIN) * size + (count + weight) * TINY
         if objective.radius is None:
             losses += objective.mirror.regularizer_upper(weights, objective.strength)

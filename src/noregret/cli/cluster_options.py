@@ -71,6 +71,7 @@ CLUSTER_OPTIONS = (
         "Go on from the last state in the folder of --checkpoint.",
         kind=bool,
     ),
+    _cluster("picture", "hindsight", "Draw the gap of --cluster to this file.", kind=Path),
     _cluster(
         "timeout",
         "hindsight learn",

@@ -12,6 +12,7 @@ from noregret.cli.console import plain_console, show_weights
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, fitted, to_json
 from noregret.evaluate.effects import effects, largest, sizes_of
+from noregret.plot import require_matplotlib
 from noregret.rounding import up, up_each
 from noregret.runs.opening import whole
 from noregret.runs.predicting import KnownNames, Names, NumberedNames, find_names, top_weights
@@ -39,6 +40,7 @@ def hindsight(
     cluster: str | None,
     checkpoint: Path | None,
     resume: bool,
+    picture: Path | None,
     timeout: float | None,
     top: int,
     weights: Path | None,
@@ -55,8 +57,8 @@ def hindsight(
             "--bias and --intercept are two intercepts: drop one of them": (
                 bias and given.said.get("constant")
             ),
-            "--checkpoint and --timeout belong to --cluster": (
-                cluster is None and (checkpoint is not None or timeout is not None)
+            "--checkpoint, --picture and --timeout belong to --cluster": (
+                cluster is None and any(one is not None for one in (checkpoint, picture, timeout))
             ),
             "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
             "--bias is solved in memory only: elsewhere the intercept is a feature": (
@@ -68,7 +70,9 @@ def hindsight(
             ),
         }
     )
-    require_outputs(given.files, ("--weights", weights))
+    require_outputs(given.files, ("--weights", weights), ("--picture", picture))
+    if picture is not None:
+        require_matplotlib()
     rule = given.label_rule(chosen.labels)
     form = {"radius": radius, "l2": l2, "mirror": shape, "strength": strength}
     limits = {"tol": tol, "max_passes": max_passes, "workers": workers}
@@ -89,6 +93,10 @@ def hindsight(
     else:
         found = _in_memory(given, rule, chosen, form | {"bias": bias}, limits | {"shards": shards})
     solution = found.solution
+    if picture is not None:
+        from noregret import plot
+
+        plot.save(plot.gap(solution.rounds, ax=plot.sheet()), picture)
     if weights is not None:
         with Output(weights) as output:
             output.numbers(solution.weights)

@@ -1,12 +1,32 @@
 """Runs on several machines: every shard of the rows lives at the worker that hosts it.
 
-The driver holds no rows: it sends a plan, and gets back names, labels and numbers of rows.
+The driver holds no rows: it sends a plan, and gets back names, labels, numbers of rows, and sums of
+vectors. `hindsight` and `session` solve batch problems, `learn` learns online. They need the extra
+`cluster`.
 """
 
 from __future__ import annotations
 
+from noregret.cluster.batch import ClusterSolution, Round, Session, hindsight, session
 from noregret.cluster.dealing import File, Part, deal
+from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import Gathered, gather
+from noregret.cluster.learning import Learnt, learn
 from noregret.cluster.reading import Reader
 
-__all__ = ["File", "Gathered", "Part", "Reader", "deal", "gather"]
+__all__ = [
+    "ClusterError",
+    "ClusterSolution",
+    "File",
+    "Gathered",
+    "Learnt",
+    "Part",
+    "Reader",
+    "Round",
+    "Session",
+    "deal",
+    "gather",
+    "hindsight",
+    "learn",
+    "session",
+]

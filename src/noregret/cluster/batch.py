@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from noregret.arguments import ArgumentError, refuse
@@ -44,8 +45,9 @@ class Round:
     sent: int
     work: float
     wait: float
-    #: Sums of vectors over all shards: the communication rounds of the literature.
+    #: Calls of all shards, and those of them that add vectors: the rounds of the literature.
     calls: int
+    vectors: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ class ClusterSolver(SharedSolver):
             return
         estimated = not self.newton and self.looked != self.passes
         gap = self.guess.gap if estimated else best.gap
-        numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls
+        numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls, traffic.vectors
         found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers)
         self.rounds.append(found)
         if self.tell is not None:
@@ -203,6 +205,7 @@ class Session:
     folder: str
     every: int
     opened: dict[str, Any] | None = None
+    calls: int = 0
 
     def solve(
         self,
@@ -211,27 +214,54 @@ class Session:
         *,
         tol: float = 1e-6,
         max_passes: int = MAX_PASSES,
+        warm: bool = False,
         resume: bool = False,
         progress: Callable[[Round], None] | None = None,
     ) -> ClusterSolution:
-        """Return the best predictor for a map; the dual variables start where they are."""
+        """Return the best predictor for a map.
+
+        Args:
+            mirror: the map, the same in all calls.
+            strength: factor of its regulariser, above 0.
+            tol: stop when gap <= tol max(1, |primal|) [default: 1e-6].
+            max_passes: turns of all shards, or Newton steps, at most [default: 10,000].
+            warm: start from the dual variables of the call before [default: False].
+            resume: go on from the last checkpoint of this call [default: False].
+            progress: called with each `Round`.
+        """
         require_options(tol, max_passes)
         workers, width = self.workers, self.gathered.width
         name = plain("mirror", mirror)
         mirror = mirror.resolved(width)
-        if self.opened is None:
-            workers.hosts("open", self.spec | {"mirror": name, "strength": strength})
-            self.opened = name
-        elif name != self.opened:
+        if self.opened not in (None, name):
             raise ArgumentError("mirror", "the rows were opened for another map", repr(mirror))
-        else:
-            workers.hosts("call", "strengthen", strength)
+        spec = {**self.spec, "mirror": name, "strength": strength}
+        workers.hosts("open", spec | {"warm": warm and self.opened is not None})
+        self.opened = name
         problem = SharedProblem(workers, self.loss, mirror, strength, width)
         files = [list(one) for one in self.gathered.files]
-        about = {**self.spec, "mirror": name, "strength": strength, "files": files}
-        about |= {"shards": workers.count, "rows": self.gathered.rows}
-        keeper = Checkpoints(self.folder, about, self.every)
+        about = {**spec, "files": files, "shards": workers.count, "rows": self.gathered.rows}
+        keeper = Checkpoints(Path(self.folder) / f"call-{self.calls}", about, self.every)
+        self.calls += 1
+        if keeper.complete() and not resume:
+            raise ClusterError(
+                f"{self.folder}: holds checkpoints of a run: resume it, or give another folder"
+            )
         return self._durable(problem, keeper, tol, max_passes, resume, progress)
+
+    def path(
+        self, mirror: Mirror, strengths: Iterable[float], **options: Any
+    ) -> Iterator[ClusterSolution]:
+        """Yield the solution for every strength in turn, each started from the one before.
+
+        Args:
+            mirror: the map, the same for all.
+            strengths: factors of its regulariser, each above 0; from the strongest to the weakest
+                is usually the cheapest order.
+            options: those of `solve`.
+        """
+        for strength in strengths:
+            yield self.solve(mirror, as_positive("strength", strength), warm=True, **options)
 
     def _durable(
         self,

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import Problem, Vector
+from noregret.arrays import Vector
+from noregret.batch.problem import Problem
 from noregret.batch.shard import Shard
 from noregret.cluster.reading import Reader
 from noregret.evaluate.effects import sizes_of
@@ -39,9 +40,13 @@ class FileShard(Shard):
             )
         self.restore(numbers | arrays)
 
-    def strengthen(self, strength: float) -> None:
-        """Solve for another strength from here on; the slopes stay."""
+    def reopen(self, strength: float, warm: bool) -> None:
+        """Solve for another strength from here on, from the present slopes or from a cold start."""
         self.problem = replace(self.problem, strength=strength)
+        if not warm:
+            self.slopes[:] = self.problem.start()
+            self.random = self.first_random
+        self.given[:] = self.slopes
         self.forget()
 
     def sizes(self) -> tuple[Vector, None]:
@@ -66,14 +71,18 @@ class BatchHost(Reader):
     """Shards of a batch problem: read by `scan` and `settle`, then made a problem by `open`."""
 
     def open(self, spec: Mapping[str, Any]) -> list[int]:
-        """Make shards of a problem out of the rows; return their sizes.
+        """Make shards of a problem out of the rows, or change its strength; return their sizes.
 
         Args:
-            spec: `loss` and `mirror` as plain data, `strength` and `seed`.
+            spec: `loss` and `mirror` as plain data, `strength`, `seed`, and whether the slopes of a
+                problem that was open before are kept, `warm`.
         """
         loss = component_from_header(spec["loss"], Loss)
         mirror = component_from_header(spec["mirror"], Mirror)
         for k, rows in enumerate(self.shards):
+            if isinstance(rows, FileShard):
+                rows.reopen(float(spec["strength"]), bool(spec["warm"]))
+                continue
             problem = Problem.of(rows, rows.y, loss, mirror, float(spec["strength"]), rows.weight)
             number = self.first + k
             self.shards[k] = FileShard(problem, seed=int(spec["seed"]), number=number)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from noregret.arguments import refuse
 from noregret.arrays import as_count
+from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import Gathered, gather, planned
 from noregret.cluster.ray_workers import RayWorkers, connected
 from noregret.cluster.reading import Reader
 from noregret.streams.reading import Reading
+
+
+def require_memory(size: int) -> None:
+    """Refuse files that are larger than the memory of all nodes."""
+    import ray
+
+    nodes: Any = ray
+    memory = float(nodes.cluster_resources().get("memory", math.inf))
+    if size > memory:
+        raise ClusterError(
+            f"the files have {size / 1e9:,.1f} GB, and the nodes of the cluster {memory / 1e9:,.1f}"
+            " GB of memory for workers: add nodes, or use one process with --memory"
+        )
 
 
 @contextmanager
@@ -44,8 +59,9 @@ def hosted(
         }
     )  # fmt: skip
     # Before any worker is started: files that are not there.
-    planned(inputs, reading, shards)
+    plan = planned(inputs, reading, shards)
     with connected(address, workers):
+        require_memory(sum(size or 0 for _, size, *_ in plan["files"]))
         hosts = RayWorkers(f"{kind.__module__}:{kind.__name__}", shards, workers, timeout)
         try:
             yield hosts, gather(hosts, inputs, reading)

@@ -19,6 +19,7 @@ from noregret.plot.confusion import confusion
 from noregret.plot.course import loss, mistakes, rate, regret
 from noregret.plot.drift_picture import drift
 from noregret.plot.features import weights
+from noregret.plot.gap_picture import gap
 from noregret.plot.margins import precision_recall, reliability, roc
 from noregret.plot.shares import shares
 from noregret.plot.targets import predictions, residuals
@@ -26,6 +27,7 @@ from noregret.plot.targets import predictions, residuals
 __all__ = [
     "confusion",
     "drift",
+    "gap",
     "loss",
     "mistakes",
     "precision_recall",
