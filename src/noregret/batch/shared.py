@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED, Guess
+from noregret.batch.ascent import FAR, GRADIENTS, LEAST_TRUST, SAMPLE, SETTLED, Guess
 from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
 from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
 from noregret.batch.problem import Solution, closed, link
@@ -32,6 +32,8 @@ from noregret.rounding import EPSILON
 from noregret.workers import Workers, whole
 
 NO_SLOPES = np.empty(0)
+#: Least trust in guesses of the gap.
+LOWEST_TRUST = 1e-4
 #: Numbers that a checkpoint keeps.
 NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual", "travelled")
 #: Largest part by which theta may differ from the sum of the rows times their slopes,
@@ -89,6 +91,31 @@ class SharedProblem(Objective):
             return self.upper(weights, losses)
 
 
+class SharedGuess(Guess):
+    """The guess of a gap from visits that see the steps of their own shard only: often too small.
+
+    `trust` is the part of the guesses so far that was true; the goal is lowered by it.
+    """
+
+    def __init__(self, tol: float) -> None:
+        super().__init__(tol)
+        self.trust = 1.0
+
+    def see(self, apart: float, primal: float | None) -> None:
+        """Guess the gap after a turn from `apart`, the gap sampled during it."""
+        super().see(apart, primal)
+        if primal is not None:
+            self.goal *= self.trust
+
+    def correct(self, solution: Solution, guessed: float) -> None:
+        """Lower the goal after an exact evaluation with a larger gap than was guessed."""
+        before = self.trust
+        super().correct(solution, guessed)
+        true = min(max(guessed / solution.gap, LEAST_TRUST), 1.0)
+        self.trust = max(before * true, LOWEST_TRUST)
+        self.goal = self.trust * self.tol * max(1.0, self.primal)
+
+
 class LostStep(RuntimeError):
     """The weights do not belong to the slopes of the shards: a step was lost or done twice."""
 
@@ -107,7 +134,7 @@ class SharedSolver(Solver):
         super().__post_init__()
         problem = self.problem
         self.workers = problem.workers
-        self.guess = Guess(self.tol)
+        self.guess = SharedGuess(self.tol)
         self.newton = narrow(problem.size, problem.width) or not problem.mirror.half_square()
         self.theta: Vector = -problem.gradient()[0] / problem.strength
         #: Largest width by which Newton rounds smooth the losses.
@@ -190,6 +217,9 @@ class SharedSolver(Solver):
         if solution.converged or not (self.revive() or not settled):
             return True
         guess.correct(solution, guess.gap)
+        crawled = guess.slow()
+        if crawled:
+            self.leap(GRADIENTS * crawled)
         return False
 
     def visit(self) -> tuple[float, bool]:
