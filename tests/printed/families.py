@@ -17,6 +17,7 @@ from tests.printed import cases_hindsight as batch
 from tests.printed import cases_linear as linear
 from tests.printed import cases_more as more
 from tests.printed import cases_rest as rest
+from tests.printed import cases_shards as shards
 from tests.printed.verdicts import Verdicts
 
 Case = Callable[[np.random.Generator], Verdicts]
@@ -30,6 +31,8 @@ FAMILIES: dict[str, Case] = {
     "hindsight, strengths": batch.strengths,
     "hindsight, matrix": batch.best_matrix,
     "hindsight path": batch.moving,
+    "hindsight, shards": shards.best,
+    "learning, shards": shards.mixed,
     "game": games.game,
     "estimated game": games.estimated,
     "experts": games.hedge,

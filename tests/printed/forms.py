@@ -88,6 +88,21 @@ FORMS: dict[str, dict[str, str]] = {
         "bias": rf"bias\s+(?P<bias>{N})",
         "norm": rf"norm of the weights\s+(?P<norm>{N})",
     },
+    "on shards": {
+        "verified": r"gap verified\s+by separate code",
+        "shards": rf"shards\s+(?P<shards>{COUNT})",
+    },
+    "mixed": {
+        "whose": (
+            rf"whose loss: (?P<shards>{COUNT}) shards?, (?:which predicts with its own weights|"
+            rf"each predicting with its own weights, mixed every (?P<every>{COUNT}) rows)"
+        ),
+        "all rows": (
+            r"the floor is that of all rows together: at least the sum of the floors of the|"
+            rf"(?P<shards>{COUNT}) shards \(before a negative one is raised to 0\), and as a rule|"
+            r"looser the more shards there are, since each of them learns fewer rows"
+        ),
+    },
     "path": {
         "heading": (
             r"Best moving predictor in hindsight, (?:at most (?P<shifts>[\d,]+) shifts?|"

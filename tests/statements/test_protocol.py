@@ -24,6 +24,7 @@ from noregret.learners import DualAscent
 from noregret.proof.statement import Proof, Statement, plain, row
 from noregret.sklearn import DualClassifier, OnlineClassifier
 from tests.printed.cases_reached import NO_STATEMENTS
+from tests.printed.cases_shards import solved
 
 X = np.array([[0.6, 0.8], [0.8, 0.6], [1.0, 0.0], [0.0, 1.0]])
 SIGNS, REALS, CLASSES = np.array([1, -1, 1, -1]), np.array([0.5, -1.0, 1.0, 0.0]), [0, 1, 2, 0]
@@ -151,6 +152,9 @@ MADE: dict[str, Callable[[], Any]] = {
 #: What is proved about a sample, a log or a game as a whole.
 OTHERS: dict[str, Callable[[], Any]] = {
     "Solution": lambda: nr.hindsight(X, SIGNS, losses.Hinge(), l2=1.0),
+    "ClusterSolution": lambda: solved(
+        X, SIGNS, None, losses.Hinge(), mirrors.Euclidean(), 1.0, tol=1e-6
+    ),
     "ConstrainedSolution": lambda: nr.hindsight_constrained(
         X, SIGNS, losses.Hinge(), A=[[1.0, 0.0]], limits=[1.0], l2=1.0
     ),

@@ -53,9 +53,9 @@ def _caught(combo: Combo) -> set[str]:
 
 def test_the_judge_catches_rounding_that_is_ignored() -> None:
     with (
-        mock.patch("noregret.batch.problem.ROUND_ERRORS", 0.0),
+        mock.patch("noregret.batch.objective.ROUND_ERRORS", 0.0),
         mock.patch("noregret.rounding.EPSILON", 0.0),
-        mock.patch("noregret.batch.problem.UNDERFLOW", 0.0),
+        mock.patch("noregret.batch.objective.UNDERFLOW", 0.0),
         mock.patch("noregret.batch.problem.LINK_ERRORS", -1e3),
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),

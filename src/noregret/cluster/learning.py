@@ -51,9 +51,6 @@ class Learnt:
     #: Workers that were lost and set up again.
     lost: int = 0
 
-    def __str__(self) -> str:
-        return str(self.certificate)
-
 
 def learn(
     inputs: Any,
