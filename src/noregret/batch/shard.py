@@ -32,13 +32,12 @@ class Size(NamedTuple):
     features: float
     pairs: float
     weight: float
-    #: The largest weight and the sum of c_i ||x_i||^2.
+    #: The least and the largest example weight.
+    lightest: float
     heaviest: float
-    squares: float
     #: Rows that count, and whether some of them have an offset.
     counted: int
     offsets: bool
-    lightest: float
 
     @classmethod
     def total(cls, sizes: list[Any]) -> Size:
@@ -47,9 +46,8 @@ class Size(NamedTuple):
         return cls(
             sum(size.rows for size in one), sum(size.features for size in one),
             sum(size.pairs for size in one), sum(size.weight for size in one),
-            max(size.heaviest for size in one), sum(size.squares for size in one),
+            min(size.lightest for size in one), max(size.heaviest for size in one),
             sum(size.counted for size in one), any(size.offsets for size in one),
-            min(size.lightest for size in one),
         )  # fmt: skip
 
 
@@ -94,8 +92,7 @@ class Shard(DualStep, Witness):
         c = problem.weight
         return Size(
             len(rows), float(lengths.sum()), float(lengths @ lengths), float(c.sum()),
-            float(c.max()), problem.mean_square() * len(rows), int(np.count_nonzero(c)),
-            bool(problem.offset.any()), float(c.min()),
+            float(c.min()), float(c.max()), int(np.count_nonzero(c)), bool(problem.offset.any()),
         )  # fmt: skip
 
     # Both sides of the gap, with what bounds their rounding.

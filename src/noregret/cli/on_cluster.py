@@ -14,7 +14,7 @@ from noregret.cli.given import Given
 from noregret.cli.hindsight import Found
 from noregret.cli.writing import Output, fitted, to_json
 from noregret.extras import require_extra
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, up, up_each
 from noregret.runs.interrupt import unwinding
 from noregret.runs.progress import PassingLine
 from noregret.vocabulary.learners import Spec, make_loss
@@ -100,8 +100,8 @@ def learnt(
         if not due:
             console.print(_line(headings, widths), style="dim")
         due = 2 * now.rows
-        floor = "" if math.isnan(now.floor) else down(now.floor / now.rows)
-        cells = f"{now.rows:,}", up(now.loss / now.rows), floor, f"{now.seconds:.1f}"
+        floor = "" if math.isnan(now.floor) else down(down_each(now.floor, now.rows))
+        cells = f"{now.rows:,}", up(up_each(now.loss, now.rows)), floor, f"{now.seconds:.1f}"
         console.print(_line(cells, widths))
 
     line = PassingLine("starting workers, which read the files")

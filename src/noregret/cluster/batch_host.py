@@ -53,16 +53,12 @@ class FileShard(Shard):
         """Return the largest |x_i| of each feature."""
         return sizes_of(self.problem.rows), None
 
-    def all_slopes(self) -> Vector:
-        """Return the slopes, one a row."""
-        return self.slopes.copy()
-
 
 def shard_file(folder: str, number: int) -> str:
     """Return the file of a shard in a checkpoint.
 
-    >>> shard_file("/tmp/run", 3)
-    '/tmp/run/shard-00003'
+    >>> shard_file("run", 3)
+    'run/shard-00003'
     """
     return os.path.join(folder, f"shard-{number:05d}")
 

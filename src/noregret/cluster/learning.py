@@ -65,7 +65,7 @@ def learn(
     progress: Callable[[Line], None] | None = None,
     reading: Reading | None = None,
 ) -> Learnt:
-    """Let K shards learn the rows of some files online, mixed every so many rows.
+    """Let K shards learn the rows of some files online; mix their learners every `every` rows.
 
     The certificate is about the predictions that were made, and holds for every way to share the
     rows out; see `noregret.cluster.online`. The result does not depend on the number of workers,

@@ -74,7 +74,7 @@ class Data:
     def narrow(self) -> bool:
         """Whether the solver takes Newton's method with a matrix, as `batch.newton` decides."""
         n = self.rows
-        size = Size(n, self.features, self.pairs, float(n), 1.0, float(n), n, False, 1.0)
+        size = Size(n, self.features, self.pairs, float(n), 1.0, 1.0, n, False)
         return narrow(size, self.width)
 
 

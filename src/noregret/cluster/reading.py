@@ -55,7 +55,7 @@ class Reader(Host):
     def _scan(self, files: list[File], plan: Mapping[str, Any]) -> dict[str, Any]:
         parts = deal(files, self.count)[self.first : self.first + len(self.shards)]
         own = files_of(parts)
-        # What columns and labels are is decided by the first file, whoever reads its rows.
+        # The first file decides types of columns and labels, also for workers without rows of it.
         opened = [files[k] for k in sorted({0, *own})]
         require_sizes(opened)
         stream: Any = Resolved([one.name for one in opened], plan["format"]).open(
