@@ -2,7 +2,8 @@
 
 The lines of all rounds prove one floor, whatever made the predictions: for every u,
 sum f(u) >= sum_k a_k + <u, sum_k Z_k>. A merge is the ledger of the shards' rounds one after the
-other, in the order of the shards; `RULES` says of every entry how it is merged, and a test asks for the rule of a new one.
+other, in the order of the shards; `RULES` says of every entry how it is merged, and a test asks for
+the rule of a new one.
 Rounding of the merge itself is added to the entries that the slack is computed from.
 
 What is proved of one learner that steps on every row (theorems about its rates) is not proved of
