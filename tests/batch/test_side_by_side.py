@@ -80,13 +80,18 @@ def test_the_number_of_threads_changes_nothing(loss: Any, form: Any, layout: Any
 
 
 def test_equal_shards_are_damped_and_orthogonal_ones_are_not() -> None:
-    """Rows of one direction need sigma' = K, rows without a common feature none."""
+    """Rows of one direction need sigma' = K, rows without a common feature none; K at first."""
     for X, expected in ((np.ones((80, 1)), 4.0), (np.eye(80), 1.0)):
         problem = Problem.of(X, np.ones(80), nr.losses.Squared(), strength=1.0)
         ascent = ascent_of(replace(problem, shards=Shards(4)), problem.start(), 0)
-        assert isinstance(ascent, SideBySide) and ascent.spread == 4.0
+        assert isinstance(ascent, SideBySide)
         ascent.epoch(Guess(1e-9))
-        assert ascent.spread == pytest.approx(expected)
+        assert ascent.spread == 4.0 and ascent.adapting
+        later = ascent_of(ascent.problem, problem.start(), 0)
+        assert isinstance(later, SideBySide)
+        later.adapting = True
+        later.epoch(Guess(1e-9))
+        assert later.spread == pytest.approx(expected)
     assert type(ascent_of(problem, problem.start(), 0)) is Ascent
 
 

@@ -11,7 +11,8 @@ Q the sum of the squared lengths of the visits' steps: each visit maximises the 
 with the quadratic term times sigma', -f* is concave and the conjugate of the regulariser is
 1-smooth. gamma is 1 where that is not negative, else what maximises it, so that the dual never
 falls. sigma' is ||D||^2 / sum_k ||D_k||^2 of the turn before, within [1, K]: 1 if the shards' steps
-are orthogonal, K if they are equal.
+are orthogonal, K if they are equal. In the first epoch it is K: slopes are then far from their
+answers, most steps point the same way, and K times a shard's own steps stand for those of all.
 Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
 Primal-Dual Optimization, 2015: CoCoA+, with fixed shards, one turn, gamma = 1 and sigma' = K.
 """
@@ -45,8 +46,8 @@ class SideBySide(Ascent):
         count, width = problem.shards.count, problem.rows.width
         #: The weights of every shard, and the step of all together.
         self.locals, self.whole = np.empty((count, width)), np.empty(width)
-        #: sigma'.
-        self.spread = float(count)
+        #: sigma', and whether it follows the steps: after the first epoch.
+        self.spread, self.adapting = float(count), False
 
     def visit(self, course: dual.Course) -> tuple[int, float, float, float]:
         """Visit the rows in turns of all shards, or alone if they are few."""
@@ -65,6 +66,7 @@ class SideBySide(Ascent):
             kept += stay
             aside += settled
         self.order[:active] = np.concatenate(kept + aside)
+        self.adapting = True
         return sum(map(len, kept)), float(sums[:, 0].max()), *sums[:, 1:].sum(axis=0).tolist()
 
     def _turn(self, course: dual.Course, order: Any) -> tuple[Any, ...]:
@@ -85,7 +87,9 @@ class SideBySide(Ascent):
 
         found = np.array(shards.each(len(order), visited, list(self.locals)), np.float64)
         parts, square = np.sum(shards.each(self.whole.size, joined), axis=0)
-        gamma, self.spread = joint_step(parts, found[:, 4].sum(), square, spread, shards.count)
+        gamma, spread = joint_step(parts, found[:, 4].sum(), square, spread, shards.count)
+        if self.adapting:
+            self.spread = spread
         pieces = shards.pieces(len(order))
         ends = [begin + int(left) for (begin, _), left in zip(pieces, found[:, 0], strict=True)]
         if gamma < 1.0:

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import add_scaled, place, row_of
+from noregret.passes.rows import place, row_of
 from noregret.rounding import EPSILON, add_twofold, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
+#: Features of a row whose sums are read, added to and written together: reading one while another
+#: is being written would wait for it.
+TOGETHER = np.uint64(64)
 
 
 class Terms(NamedTuple):
@@ -32,13 +35,41 @@ def _anchor(loss, y):  # type: ignore[no-untyped-def]
     return size if size < np.inf else 1.0
 
 
-@kernel(counted=False)
-def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
+@kernel(inline=True)
+def _add_row(state, step, row, work):  # type: ignore[no-untyped-def]
+    """Add step * x to column 0, what rounding lost to column 1; return ||x||_1.
+
+    The columns of a row are distinct, so that reading several before writing any changes nothing.
+    """
+    size = 0.0
+    count = row.end - row.begin
+    for first in range(_0, count, TOGETHER):
+        several = min(count - first, TOGETHER)
+        for k in range(several):
+            j, x = place(row, first + k)
+            work[_0, k] = state[j, _0]
+            size += abs(x)
+        for k in range(several):
+            _, x = place(row, first + k)
+            work[_0, k], work[_1, k] = two_sum(work[_0, k], step * x)
+        for k in range(several):
+            j, _ = place(row, first + k)
+            state[j, _0] = work[_0, k]
+            state[j, _1] += work[_1, k]
+    return size
+
+
+def dual_sums(loss: Any, rows: Any, terms: Terms, slopes: Any, state: Any) -> Any:
     """Return sum c_i (s_i o_i - f*(s_i)), its magnitude and how far the gradient travelled.
 
     The gradient sum c_i s_i x_i is added to `state`, a record of the sum and its low-order part
     for each coordinate.
     """
+    return _dual_sums(loss, rows, terms, slopes, state, np.empty((2, int(TOGETHER))))
+
+
+@kernel(counted=False)
+def _dual_sums(loss, rows, terms, slopes, state, work):  # type: ignore[no-untyped-def]
     total = low = magnitude = travel = 0.0
     below, above = _anchor(loss, -1.0), _anchor(loss, 1.0)
     for t in range(np.uint64(slopes.shape[0])):
@@ -53,7 +84,7 @@ def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
         size = abs(s)
         magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y) + abs(offset)))
         if s != 0.0:
-            travel += c * size * add_scaled(state, c * s, row_of(rows, t))
+            travel += c * size * _add_row(state, c * s, row_of(rows, t), work)
     return total + low, magnitude, travel
 
 
