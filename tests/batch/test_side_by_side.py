@@ -23,6 +23,7 @@ FORMS = [{"l2": 0.3}, {"l2": 0.3, "radius": 0.5}, {"radius": 2.0}]
 def shares_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share out what is too little to be worth it."""
     monkeypatch.setattr(side_by_side, "LEAST_TURN", 64)
+    monkeypatch.setattr(side_by_side, "LEAST_EPOCH", 64)
     monkeypatch.setattr(side_by_side, "WORTH_JOINING", 2.0)
 
 

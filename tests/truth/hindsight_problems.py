@@ -173,7 +173,7 @@ class Case:
 
     def solve(self, **more: Any) -> Solution:
         """Solve, with options beside those of the problem; even few features are shared out."""
-        with patch.multiple(side_by_side, LEAST_TURN=1, WORTH_JOINING=0.0):
+        with patch.multiple(side_by_side, LEAST_TURN=1, LEAST_EPOCH=1, WORTH_JOINING=0.0):
             return hindsight(
                 self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
                 seed=int(self.random.integers(1000)), shards=self.shards, **self.options, **more,

@@ -32,8 +32,11 @@ from noregret.passes.dual import dual
 #: Turns of an epoch, at most.
 MOST_TURNS = 16
 #: A turn visits at least this many features, and for each weight of each shard this many: threads
-#: must be called, and their weights joined after it. Fewer features are visited by one thread.
+#: must be called, and their weights joined after it.
 LEAST_TURN, WORTH_JOINING = 1 << 19, 12.0
+#: An epoch of fewer features is visited by one thread: shards often need one more epoch, which
+#: costs more than they save.
+LEAST_EPOCH = 1 << 23
 
 
 class SideBySide(Ascent):
@@ -54,7 +57,7 @@ class SideBySide(Ascent):
         active, rows = int(course.active), self.problem.rows
         features = rows.stored * active / len(rows)
         least = max(LEAST_TURN, WORTH_JOINING * self.locals.size)
-        if features < LEAST_TURN:
+        if features < LEAST_EPOCH:
             return super().visit(course)
         turns = int(min(max(features / least, 1.0), MOST_TURNS))
         kept: list[Any] = []
