@@ -11,6 +11,7 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors
 from noregret.batch import newton as rounds
+from noregret.batch.newton_rounds import Rounds
 from noregret.batch.problem import Problem, link
 from noregret.passes.dual import joint
 from noregret.passes.dual.gap import Terms
@@ -36,7 +37,7 @@ def problem_of(mirror: Any, loss: Any = None, rows: int = 40, seed: int = 0) -> 
 
 def joint_of(problem: Problem, given: Any = None, free: bool = False) -> rounds.Joint:
     """Return the problem with its losses unsmoothed, on two shards."""
-    split = rounds.Rounds(replace(problem, shards=Shards(2)), free)
+    split = Rounds(replace(problem, shards=Shards(2)), free)
     split.given[:] = problem.initial_slopes() if given is None else given
     return rounds.Joint(problem, split.workers, split.size, 0.0, free)
 

@@ -10,120 +10,53 @@ then moves beta by r / mu if |r| has fallen to a half, and otherwise makes mu sm
 happens finitely often. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems,
 Algorithm 2 and eq. 30.
 
-A proved bound must not rely on a balance that is only nearly 0: for such slopes the minimum over
-beta is minus infinity. So the slopes are first balanced inside their intervals, each row moving
-in proportion to its room on both sides. The remainder that rounding leaves is assigned to one row
-with room for it: its convex conjugate is taken at the worse end of the shift, and the error of
-theta grows by the shift times the row's 1-norm. The result is a true lower bound.
+Slopes are balanced before anything is proved by them, see `batch.shard_balance`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from noregret.arrays import Vector
 from noregret.batch.mapped import MappedSolver
-from noregret.batch.newton import Point, Rounds, between
+from noregret.batch.newton import Point
+from noregret.batch.newton_rounds import Rounds, between
 from noregret.batch.problem import Problem, Solution, link
+from noregret.batch.shard import Shard
+from noregret.batch.shard_balance import Balance
 from noregret.passes.dual import dual_maps
-from noregret.rounding import rounding_error
+from noregret.workers import Threads
 
 #: First mu, and its factor when the balance does not fall.
 FIRST_MU = 1.0
 LESS = 0.1
 #: Least mu: below it the balance is lost in the rounding of predictions.
 LEAST_MU = 1e-12
-#: Bisection steps for the shift that balances the slopes, enough for its last digit.
-HALVINGS = 200
 
 
 class Balancer:
-    """Brings slopes to sum c_i s_i = 0 inside their intervals."""
+    """Brings slopes of rows in memory to sum c_i s_i = 0, see `batch.shard_balance`."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.lowest = np.empty(len(problem.y))
-        self.highest = np.empty(len(problem.y))
-        dual_maps.slope_ends(problem.loss, problem.y, self.lowest, self.highest)
-        c = problem.weight
-        some = c > 0.0
-        for ends, side in ((self.lowest, 1.0), (self.highest, -1.0)):
-            # Of the rows that count: 0 times an infinite end is not a number.
-            extreme = side * float(np.sum(c[some] * ends[some]))
-            if extreme > 0.0 or (extreme == 0.0 and not self._finite(ends, some)):
-                name = type(problem.loss).__name__
-                raise ValueError(f"{name} falls forever along a bias on these labels: none is best")
-
-    def _finite(self, slopes: Vector, some: Any) -> bool:
-        """Return whether the dual is finite at the only slopes that balance."""
-        conjugate = self.problem.loss.conjugate  # type: ignore[attr-defined]
-        pairs = set(zip(self.problem.y[some].tolist(), slopes[some].tolist(), strict=True))
-        return all(conjugate(y, s) < math.inf for y, s in pairs)
+        self.slopes = np.zeros(len(problem.y))
+        shard = Shard(problem, self.slopes, self.slopes)
+        self.shards = Balance(problem, Threads([shard]))
+        self.shards.require_best()
 
     def balance(self, slopes: Vector) -> Vector:
         """Return slopes near the given ones that balance, up to rounding."""
-        c = self.problem.weight
-        excess = math.fsum(c * slopes)
-        room = np.minimum(slopes - self.lowest, self.highest - slopes)
-        room = np.minimum(room, 1.0 + np.abs(slopes))
-        total = float(c @ room)
-        if total > 2.0 * abs(excess):
-            return self._inside(slopes - (excess / total) * room)
-        high = 1.0 + float(np.max(np.abs(slopes))) + abs(excess)
-        while not self._excess(slopes - high) <= 0.0 <= self._excess(slopes + high):
-            high *= 2.0
-        low = -high
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            if self._excess(slopes + middle) <= 0.0:
-                low = middle
-            else:
-                high = middle
-        return self._inside(slopes + low)
-
-    def _inside(self, slopes: Vector) -> Vector:
-        return np.asarray(np.clip(slopes, self.lowest, self.highest))
-
-    def _excess(self, slopes: Vector) -> float:
-        return float(self.problem.weight @ self._inside(slopes))
+        self.slopes[:] = slopes
+        self.shards.balance()
+        return self.slopes.copy()
 
     def dual_lower(self, slopes: Vector) -> float:
         """Return the dual of slopes that balance up to rounding, rounded down."""
-        problem = self.problem
-        c = problem.weight
-        products = c * slopes
-        excess = math.fsum(products)
-        # The sum is exact; products are, where a factor is 0, 1 or -1.
-        exact = (c == 0.0) | (c == 1.0) | (slopes == 0.0) | (np.abs(slopes) == 1.0)
-        rounded = rounding_error(1.0, math.fsum(np.abs(products[~exact])))
-        left = abs(excess) + rounded
-        g, delta, total, slack = problem.gradient(slopes)
-        if left > 0.0:
-            below, above = slopes - self.lowest, self.highest - slopes
-            # Where the sign of the remainder is known, one side suffices.
-            down, up = excess > 0.0 or rounded > 0.0, excess < 0.0 or rounded > 0.0
-            room = np.minimum(below if down else math.inf, above if up else math.inf)
-            row = int(np.argmax(c * np.minimum(room, 1.0)))
-            shift = 2.0 * left / c[row] if c[row] > 0.0 else math.inf
-            if not shift < room[row]:
-                return 0.0 if problem.loss.nonnegative else -math.inf
-            y, s = float(problem.y[row]), float(slopes[row])
-            ends = [math.nextafter(s - shift, -math.inf)] if down else []
-            ends += [math.nextafter(s + shift, math.inf)] if up else []
-            conjugate = problem.loss.conjugate  # type: ignore[attr-defined]
-            worse = max(conjugate(y, end) for end in ends) - conjugate(y, s)
-            slack += 2.0 * (c[row] * max(worse, 0.0) + left * abs(problem.offset[row]))
-            delta += 2.0 * left * self._size(row)
-        return problem.lower(g, delta, total, slack)
-
-    def _size(self, row: int) -> float:
-        rows = self.problem.rows
-        place = row if rows.dense else slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-        return float(np.abs(rows.values[place], dtype=np.float64).sum())
+        self.slopes[:] = slopes
+        return self.problem.lower(*self.shards.lowered(self.problem.gradient(slopes)))
 
 
 @dataclass(eq=False)

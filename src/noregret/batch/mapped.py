@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.batch.newton import Point, Rounds, between
+from noregret.batch.newton import Point
+from noregret.batch.newton_rounds import Rounds, between
 from noregret.batch.problem import Problem, Solution, closed, evaluate, link
 from noregret.batch.solver import Solver
 from noregret.passes.dual import dual_maps

@@ -18,20 +18,18 @@ Li, Sun, Toh, A Highly Efficient Semismooth Newton Augmented Lagrangian Method, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from noregret.arrays import Vector
 from noregret.batch.ascent import conjugate_gradients
-from noregret.batch.problem import Problem, dual_state, link
-from noregret.batch.shard import Shard, Size
+from noregret.batch.problem import dual_state, link
+from noregret.batch.shard import Size
 from noregret.mirrors import Mirror
 from noregret.passes.dual import joint
-from noregret.workers import Threads, Workers, whole
+from noregret.workers import Workers, whole
 
 #: The matrix of a step is formed up to this size, if that takes no longer than GRADIENTS
 #: conjugate gradient iterations, which need only apply it.
@@ -43,8 +41,6 @@ MOST_STEPS = 20
 ENOUGH = 0.2
 #: Most halvings of a step, and the part of the predicted descent that is required.
 HALVINGS, PROMISED = 20, 1e-4
-#: Passes before the first round, and how many more must be expected for one to be played.
-FIRST, MANY = 8, 20.0
 #: A round ends when its own gap is this part of the wanted gap.
 GOAL = 0.1
 #: Factor of delta after a round that converged, and after one that did not.
@@ -81,7 +77,10 @@ class Point:
 
 
 class Pulled(NamedTuple):
-    """sum c_i s_i x_i, and sum c_i (s_i o_i - f*(s_i)), c_i (s_i - given_i)^2 and c_i s_i."""
+    """g = sum c_i s_i x_i plus the tilt; sums of s_i o_i - f*(s_i), (s_i - given_i)^2 and s_i.
+
+    The latter are over all rows, each times c_i.
+    """
 
     vector: Vector
     lower: float
@@ -98,13 +97,20 @@ class Joint:
         size: the size of all shards together.
         delta: how far losses are smoothed, 0 for the losses themselves.
         free: whether there is a bias that the regulariser does not count.
+        tilt: t of a term <t, w> added to the objective [default: none].
     """
 
     def __init__(
-        self, objective: Any, workers: Workers, size: Size, delta: float, free: bool
+        self,
+        objective: Any,
+        workers: Workers,
+        size: Size,
+        delta: float,
+        free: bool,
+        tilt: Vector | None = None,
     ) -> None:
         self.objective, self.workers, self.size = objective, workers, size
-        self.delta, self.free = delta, free
+        self.delta, self.free, self.tilt = delta, free, tilt
         self.steps = 0
         self.solved = False
 
@@ -123,6 +129,8 @@ class Joint:
             value += self.objective.strength * (
                 float(theta @ weights) - mirror.psi(total, reference)
             )
+        if self.tilt is not None:
+            value += float(self.tilt @ weights)
         kappa = mirror.kappa(total, reference, 1.0)
         return Point(theta, bias, state, reference, total, kappa, weights, value, mirror)
 
@@ -131,9 +139,10 @@ class Joint:
         return float(sum(self.workers.call("answer", weights, bias, self.delta)))
 
     def pull(self, here: Point) -> Pulled:
-        """Return sum c_i s_i x_i and further sums at the slopes of this point."""
+        """Return sum c_i s_i x_i plus the tilt, and further sums at the slopes of this point."""
         vector, rest = self.workers.add("pull", here.bias)
-        return Pulled(whole(vector), *map(float, np.sum(rest, axis=0)))
+        pulled = whole(vector) if self.tilt is None else whole(vector) + self.tilt
+        return Pulled(pulled, *map(float, np.sum(rest, axis=0)))
 
     def apart(self, here: Point, pulled: Pulled) -> tuple[float, float]:
         """Return the gap of the smoothed problem, and the proximal term."""
@@ -283,61 +292,6 @@ class Factor:
         return inner - cross - cross.T + square * np.outer(self.z, self.z)
 
 
-class Rounds:
-    """Newton's method in rounds: each solves one smoothed problem and offers its slopes.
-
-    `slopes` are those of the last point, the ones that a round offers.
-    """
-
-    def __init__(self, problem: Problem, free: bool = False) -> None:
-        self.problem, self.free = problem, free
-        self.slopes, self.given = np.empty(len(problem.y)), np.empty(len(problem.y))
-        self.workers = threads(problem, self.slopes, self.given)
-        self.delta = math.inf
-        self.theta: Vector | None = None
-        #: Passes after which the next round is due, and how long to wait after it.
-        self.due, self.pause = FIRST, 1
-
-    @cached_property
-    def size(self) -> Size:
-        """The size of all shards together."""
-        return Size.total(self.workers.call("size"))
-
-    def wanted(self, passes: int, since: int, before: float, gap: float, goal: float) -> bool:
-        """Return whether the gap would take many more passes to fall to the goal."""
-        if passes < self.due or not 0.0 < goal < gap < math.inf:
-            return False
-        if not gap < before:
-            return True
-        if before == math.inf:
-            return False
-        fallen, left = math.log(before) - math.log(gap), math.log(gap) - math.log(goal)
-        return left * since > MANY * fallen
-
-    def play(
-        self, slopes: Vector, bias: float, gap: float, goal: float, most: int
-    ) -> tuple[Point, int]:
-        """Return the point of one round from these slopes, and the steps that it took."""
-        problem = self.problem
-        if self.theta is None:
-            self.theta = -problem.gradient(slopes)[0] / problem.strength
-        self.given[:] = slopes
-        here, steps, self.delta = newton_round(
-            problem, self.workers, self.size, (self.theta, bias), self.delta, gap, goal,
-            min(MOST_STEPS, most), self.free,
-        )  # fmt: skip
-        self.theta = here.theta if here.value < math.inf else None
-        return here, steps
-
-    def judge(self, passes: int, steps: int, before: float, gap: float) -> None:
-        """Wait longer for the next round if this one did not halve the gap."""
-        # For a separable map a weight may not react to its theta, so that a round gains nothing:
-        # visits then get as many passes as the round took. Otherwise the next round continues.
-        spent = steps if self.problem.mirror.separable() else 0
-        self.pause = 1 if gap <= 0.5 * before else 2 * max(self.pause, spent)
-        self.due = passes + self.pause
-
-
 def newton_round(
     objective: Any,
     workers: Workers,
@@ -348,6 +302,7 @@ def newton_round(
     goal: float,
     most: int,
     free: bool = False,
+    tilt: Vector | None = None,
 ) -> tuple[Point, int, float]:
     """Solve the problem smoothed around the given slopes, by at most `most` Newton steps.
 
@@ -361,35 +316,17 @@ def newton_round(
         goal: the gap at which the whole run ends.
         most: steps, at most.
         free: whether there is a bias that the regulariser does not count [default: False].
+        tilt: t of a term <t, w> added to the objective [default: none].
 
     Returns the point found, the steps made and the largest width for the next round.
     """
     smooth = objective.loss.curvature() < math.inf
-    round_ = Joint(objective, workers, size, 0.0, free)
+    round_ = Joint(objective, workers, size, 0.0, free, tilt)
     if not smooth:
         delta = min(delta, round_.width(round_.point(*start), gap))
-        round_ = Joint(objective, workers, size, delta, free)
+        round_ = Joint(objective, workers, size, delta, free, tilt)
     here = round_.point(*start)
     if not here.value < math.inf:
         return here, 0, delta
     here = round_.solve(here, GOAL * goal, most)
     return here, round_.steps, delta * (NARROWER if round_.solved else WIDER)
-
-
-def threads(problem: Problem, slopes: Vector, given: Vector) -> Threads:
-    """Return the shards of a problem in memory, their slopes views of these arrays."""
-    found = []
-    for number, (begin, end) in enumerate(problem.shards.pieces(len(problem.rows))):
-        part = problem.cut(begin, end)
-        found.append(Shard(part, slopes[begin:end], given[begin:end], number=number))
-    return Threads(found, problem.shards.workers)
-
-
-def between(slopes: Vector, wanted: Vector, dual: Callable[[Vector], float]) -> Vector:
-    """Return slopes on the way to the wanted ones with a dual above that of the given ones."""
-    floor = dual(slopes)
-    for part in PARTS:
-        offered = slopes + part * (wanted - slopes)
-        if dual(offered) > floor:
-            return offered
-    return slopes

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from noregret.arrays import Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.norms import norm_upper
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.wording import named, weighted
 from noregret.rounding import (
+    EPSILON,
     UNDERFLOW,
     certified_ceiling,
     exact,
@@ -51,6 +55,17 @@ class Objective:
         if self.radius is None:
             losses += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(losses))
+
+    def inside(self, weights: Vector) -> Vector:
+        """Return the weights, shortened until they certainly lie in the ball."""
+        if self.radius is None:
+            return weights
+        inside = weights * (self.radius / max(norm_upper(weights, 2.0), self.radius))
+        while norm_upper(inside, 2.0) > self.radius:
+            shorter = inside * (1.0 - (len(inside) + 16.0) * EPSILON)
+            # Subnormal weights round back to themselves: the next number ends the loop.
+            inside = np.where(shorter == inside, np.nextafter(inside, 0.0), shorter)
+        return inside
 
 
 def dual_parts(

@@ -25,7 +25,6 @@ from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.norms import norm_upper
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
@@ -35,12 +34,7 @@ from noregret.passes.rows import Block
 from noregret.proof.convexity import require_convex
 from noregret.proof.statement import Proof, plain, row
 from noregret.proof.wording import assumption_lines
-from noregret.rounding import (
-    EPSILON,
-    down,
-    up,
-    up_minus,
-)
+from noregret.rounding import down, up, up_minus
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.shards import Shards
 
@@ -149,17 +143,6 @@ class Problem(Objective):
         slopes = np.empty(len(self.y))
         gap.first_slopes(self.loss, self.y, slopes)
         return slopes
-
-    def inside(self, weights: Vector) -> Vector:
-        """Return the weights, shortened until they certainly lie in the ball."""
-        if self.radius is None:
-            return weights
-        inside = weights * (self.radius / max(norm_upper(weights, 2.0), self.radius))
-        while norm_upper(inside, 2.0) > self.radius:
-            shorter = inside * (1.0 - (len(inside) + 16.0) * EPSILON)
-            # Subnormal weights round back to themselves: the next number ends the loop.
-            inside = np.where(shorter == inside, np.nextafter(inside, 0.0), shorter)
-        return inside
 
     def mean_square(self) -> float:
         """Return the mean of c_i ||x_i||^2 over the rows."""

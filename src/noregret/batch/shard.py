@@ -15,6 +15,7 @@ from noregret import mirrors
 from noregret.arrays import Vector
 from noregret.batch.ascent import records_of, seed_state
 from noregret.batch.problem import LINK_ERRORS, Problem
+from noregret.batch.shard_balance import BalanceStep
 from noregret.batch.shard_leap import DualStep
 from noregret.batch.verifying import Witness
 from noregret.passes import sync
@@ -51,7 +52,7 @@ class Size(NamedTuple):
         )  # fmt: skip
 
 
-class Shard(DualStep, Witness):
+class Shard(BalanceStep, DualStep, Witness):
     """Rows of a problem with their slopes, the dual variables.
 
     Args:
@@ -113,6 +114,9 @@ class Shard(DualStep, Witness):
         if part == 0.0:
             # A Newton step may have led to infinite slopes, which 0 does not cancel.
             return self.given.copy()
+        if part == 1.0:
+            # Exactly these: slopes at the ends of their intervals must not leave them.
+            return self.slopes.copy()
         return self.given + part * (self.slopes - self.given)
 
     def take(self, part: float) -> None:

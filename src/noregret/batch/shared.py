@@ -18,10 +18,11 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.batch.ascent import FAR, GRADIENTS, LEAST_TRUST, SAMPLE, SETTLED, Guess
-from noregret.batch.newton import MOST_STEPS, PARTS, narrow, newton_round
+from noregret.batch.newton import MOST_STEPS, PARTS, Point, narrow, newton_round
 from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
 from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
+from noregret.batch.shard_balance import Balance
 from noregret.batch.shard_leap import DualNewton
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
@@ -50,8 +51,10 @@ class SharedProblem(Objective):
         workers: hosts of `batch.shard.Shard`.
         loss: of one score.
         mirror: the map whose regulariser counts.
-        strength: b, its factor, above 0.
+        strength: b, its factor, above 0; 0 with a radius.
         width: the number of weights.
+        radius: of the 2-norm ball that takes the place of the regulariser [default: none].
+        free: whether a bias that the regulariser does not count is added [default: False].
     """
 
     workers: Workers = field(repr=False)
@@ -60,6 +63,12 @@ class SharedProblem(Objective):
     strength: float
     width: int
     radius: float | None = None
+    free: bool = False
+
+    @cached_property
+    def balance(self) -> Balance:
+        """What balances the slopes of all shards."""
+        return Balance(self, self.workers)
 
     @cached_property
     def size(self) -> Size:
@@ -69,7 +78,8 @@ class SharedProblem(Objective):
     def describe(self) -> str:
         """Return what is minimised, in words."""
         size = self.size
-        return self.words(sum_of(self.loss, size.lightest, size.heaviest, size.offsets))
+        words = self.words(sum_of(self.loss, size.lightest, size.heaviest, size.offsets))
+        return words + ", bias free" * self.free
 
     def gradient(self, which: str = "slopes", part: float = 1.0) -> Any:
         """Return g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)), each with its error."""
@@ -79,8 +89,9 @@ class SharedProblem(Objective):
         return dual_parts(state, self.size.rows, self.workers.count, *sums)
 
     def dual_lower(self, which: str = "slopes", part: float = 1.0) -> float:
-        """Return D(s), rounded down: no w has a smaller objective."""
-        return self.lower(*self.gradient(which, part))
+        """Return D(s), rounded down: no w has a smaller objective, whatever its bias."""
+        parts = self.gradient(which, part)
+        return self.lower(*(self.balance.lowered(parts, which, part) if self.free else parts))
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
@@ -136,7 +147,7 @@ class SharedSolver(Solver):
         self.workers = problem.workers
         self.guess = SharedGuess(self.tol)
         self.newton = narrow(problem.size, problem.width) or not problem.mirror.half_square()
-        self.theta: Vector = -problem.gradient()[0] / problem.strength
+        self.theta: Vector = self.first_theta()
         #: Largest width by which Newton rounds smooth the losses.
         self.delta = math.inf
         #: sigma', the distance within which a settled slope must stay, and the rows still active.
@@ -146,6 +157,10 @@ class SharedSolver(Solver):
         #: Sum of the largest |theta_j| of the passes since theta was computed from the slopes.
         self.travelled = 0.0
         self.leaps = DualNewton(problem, self.workers)
+
+    def first_theta(self) -> Vector:
+        """Return the theta of the slopes on the shards."""
+        return np.asarray(-self.problem.gradient()[0] / self.problem.strength)
 
     @property
     def turns(self) -> int:
@@ -169,10 +184,7 @@ class SharedSolver(Solver):
         self.workers.call("take", 1.0)
         goal = self.tol * max(1.0, abs(best.primal))
         most = min(MOST_STEPS, self.max_passes - self.passes)
-        start = self.away_from_zero(), 0.0
-        here, steps, self.delta = newton_round(
-            problem, self.workers, problem.size, start, self.delta, best.gap, goal, most
-        )
+        here, steps = self.play(best.gap, goal, most)
         self.passes += max(steps, 1)
         before, lower = self.dual, -math.inf
         for part in PARTS:
@@ -184,10 +196,22 @@ class SharedSolver(Solver):
         self.workers.call("take", part)
         self.dual = lower
         self.theta = here.theta
-        found = self.solution(here.weights, problem.primal_upper(here.weights), lower, NO_SLOPES)
-        best = self.keep(found)
+        weights = problem.inside(here.weights)
+        primal = problem.primal_upper(weights, here.bias)
+        best = self.keep(self.solution(weights, primal, lower, NO_SLOPES, here.bias))
         self.report(best.gap, best.primal, problem.size.counted)
         return best.converged
+
+    def play(self, gap: float, goal: float, most: int) -> tuple[Point, int]:
+        """Return the point of a round of at most `most` Newton steps, and how many it took.
+
+        gap: that of the slopes; goal: the gap at which the run ends.
+        """
+        problem, start = self.problem, (self.away_from_zero(), 0.0)
+        here, steps, self.delta = newton_round(
+            problem, self.workers, problem.size, start, self.delta, gap, goal, most
+        )
+        return here, steps
 
     def away_from_zero(self) -> Vector:
         """Return theta, or that of the slopes at w = 0: a p-norm has no second derivative at 0."""
@@ -296,7 +320,7 @@ class SharedSolver(Solver):
         """Return the new solution with earlier weights in place of its own if they are better."""
         best = self.best
         if best is not None and best.primal < new.primal:
-            new = replace(new, weights=best.weights, primal=best.primal)
+            new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
         return replace(new, converged=closed(new.primal, new.dual, self.tol))
 
     def check(self) -> None:
@@ -318,7 +342,8 @@ class SharedSolver(Solver):
         numbers |= {"guess": dict(vars(self.guess)), "damping": self.leaps.damping}
         arrays = {"theta": self.theta.copy()}
         if self.best is not None:
-            numbers["best"] = [self.best.primal, self.best.dual, self.best.passes]
+            best = self.best
+            numbers["best"] = [best.primal, best.dual, best.passes, best.bias]
             arrays["weights"] = self.best.weights.copy()
         return numbers, arrays
 
@@ -330,6 +355,6 @@ class SharedSolver(Solver):
         self.leaps.damping = numbers["damping"]
         self.theta, self.best = arrays["theta"].copy(), None
         if "best" in numbers:
-            primal, dual, passes = numbers["best"]
-            found = self.solution(arrays["weights"], primal, dual, NO_SLOPES)
+            primal, dual, passes, bias = numbers["best"]
+            found = self.solution(arrays["weights"], primal, dual, NO_SLOPES, bias)
             self.best = replace(found, passes=passes)

@@ -8,6 +8,7 @@ The bounds are looser than those of compensated sums, by about n u of the object
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -66,6 +67,32 @@ def conjugate_sums(loss, y, weight, offset, slopes, found):  # type: ignore[no-u
             found[1] += weight[t] * (size + abs(s) * (abs(s) + abs(y[t]) + abs(offset[t])))
 
 
+@kernel(counted=False)
+def least_rise(loss, y, weight, slopes, down, up, found):  # type: ignore[no-untyped-def]
+    """Write the row whose conjugate rises least if it takes a remainder within [-up, down].
+
+    found: the row, c times the rise of f* over the shift, and the size of the conjugates.
+    """
+    found[1] = np.inf
+    for t in range(np.uint64(y.shape[0])):
+        c, s = weight[t], slopes[t]
+        if c > 0.0:
+            # Farther than the remainder by more than their own rounding: f* is convex between.
+            low = s - (1.01 * down / c + 4.0 * UNIT * abs(s) + TINY) if down > 0.0 else s
+            high = s + (1.01 * up / c + 4.0 * UNIT * abs(s) + TINY) if up > 0.0 else s
+            here, a, b = (
+                loss.conjugate(y[t], s),
+                loss.conjugate(y[t], low),
+                loss.conjugate(y[t], high),
+            )
+            rise = c * (max(a, b) - here)
+            if abs(a) < np.inf and abs(b) < np.inf and rise < found[1]:
+                reach = abs(low) + abs(high)
+                size = abs(here) + abs(a) + abs(b) + 3.0 * _at_zero(loss, y[t])
+                found[0], found[1] = t, rise
+                found[2] = c * (size + reach * (reach + abs(y[t])))
+
+
 class Witness:
     """The part of a shard in a verification."""
 
@@ -114,9 +141,65 @@ class Witness:
         loss_sums(problem.loss, problem.y, problem.weight, low, high, found)
         return float(found[0]), float(found[1])
 
+    def balance_witness(self) -> tuple[float, float, float]:
+        """Return sum c_i s_i in two parts, and a bound on its error."""
+        c, s = self.problem.weight, self.slopes
+        products = c * s
+        if not float(np.sum(np.abs(products))) < math.inf:
+            return 0.0, 0.0, math.inf
+        # Products by 0, 1 and -1 are exact.
+        rounded = products[(c != 0.0) & (c != 1.0) & (s != 0.0) & (np.abs(s) != 1.0)]
+        total = math.fsum(products)
+        rest = math.fsum(itertools.chain(products, (-total,)))
+        error = gamma(4.0) * (math.fsum(np.abs(rounded)) + abs(rest)) + len(rounded) * TINY
+        return total, rest, error
+
+    def remainder_witness(self, down: float, up: float) -> tuple[float, float, float, float]:
+        """Return what it costs a row of this shard to take a remainder within [-up, down].
+
+        That is c times the rise of its conjugate, the size of the terms of that, the row's 1-norm
+        and its offset; the rise is infinite where no row has room.
+        """
+        problem, rows = self.problem, self.problem.rows
+        found = np.zeros(3)
+        least_rise(problem.loss, problem.y, problem.weight, self.slopes, down, up, found)
+        row = int(found[0])
+        place = row if rows.dense else slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+        length = float(np.sum(np.abs(rows.values[place].astype(np.float64))))
+        return float(found[1]), float(found[2]), length, abs(float(problem.offset[row]))
+
+
+def imbalance(workers: Workers) -> tuple[float, float]:
+    """Return bounds on what an unbalanced sum c_i s_i costs: the fall of the sum of conjugates, and
+    how far g moves in the 1-norm.
+
+    One row takes the whole sum, so that the slopes balance exactly.
+    """
+    high, low, errors = zip(*workers.call("balance_witness"), strict=True)
+    excess, error = math.fsum((*high, *low)), 1.01 * sum(errors)
+    error += UNIT * abs(excess) * (error > 0.0)
+    down, up = 1.01 * max(excess + error, 0.0), 1.01 * max(error - excess, 0.0)
+    if down == up == 0.0:
+        return 0.0, 0.0
+    rise, size, length, offset = min(workers.call("remainder_witness", down, up))
+    most = 1.01 * max(down, up)
+    fall = 1.01 * (max(rise, 0.0) + gamma(WITHIN) * size + most * offset) + TINY
+    return fall, 1.01 * most * length + UNDERFLOW
+
+
+def within(weights: Vector, radius: float) -> bool:
+    """Return whether ||w||_2 <= radius for sure."""
+    square = math.fsum(np.square(weights / radius))
+    return (1.0 + gamma(8.0)) * square + len(weights) * TINY <= 1.0
+
 
 def verified(
-    objective: Objective, workers: Workers, rows: int, weight: float, weights: Vector
+    objective: Objective,
+    workers: Workers,
+    rows: int,
+    weight: float,
+    weights: Vector,
+    bias: float | None = None,
 ) -> tuple[float, float]:
     """Return P(w) rounded up and D(s) rounded down, the slopes s as they lie on the shards.
 
@@ -126,6 +209,7 @@ def verified(
         rows: how many there are in all.
         weight: the sum of their example weights.
         weights: w.
+        bias: added to every prediction and not regularised [default: there is none].
     """
     count = rows + workers.count
     vectors, rest = workers.add("dual_witness")
@@ -135,15 +219,20 @@ def verified(
         delta = gamma(count + 4) * 1.01 * float(np.sum(sizes)) + count * UNDERFLOW
         total, size = (sum(column) for column in zip(*rest, strict=True))
         slack = gamma(count + WITHIN) * size + (count + weight) * TINY
+        if bias is not None:
+            fall, away = imbalance(workers)
+            slack, delta = slack + fall, delta + away
         if objective.radius is not None:
             length = objective.mirror.predictors().support_upper(g, objective.radius, delta)
         else:
             b = objective.strength
             length = objective.mirror.conjugate_upper(-g, 1.0 / b, delta, b)
         lower = certified_floor(total, length, slack + TINY, objective.loss.nonnegative)
-        found = workers.call("primal_witness", weights, 0.0)
+        found = workers.call("primal_witness", weights, bias or 0.0)
         losses, size = (sum(column) for column in zip(*found, strict=True))
         losses += gamma(count + WITHIN) * size + (count + weight) * TINY
         if objective.radius is None:
             losses += objective.mirror.regularizer_upper(weights, objective.strength)
+        elif not within(weights, objective.radius):
+            losses = math.inf
     return certified_ceiling(float(losses)), lower
