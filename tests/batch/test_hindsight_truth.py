@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret.batch import Problem, hindsight
-from noregret.batch.ascent import SETTLED, Ascent, Guess, leap
+from noregret.batch.ascent import SETTLED, Ascent, Guess
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual
@@ -245,7 +245,7 @@ def test_a_newton_step_never_lowers_the_dual(loss: nr.losses.Loss) -> None:
         for _ in range(5):
             ascent.epoch(Guess(1e-6))
         before = evaluate(problem, ascent.slopes)[2]
-        if leap(ascent, 20):
+        if ascent.leap(20):
             taken += 1
             after = evaluate(problem, ascent.slopes)[2]
             assert after >= before - 1e-11 * (1.0 + abs(before))

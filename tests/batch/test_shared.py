@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.batch import Problem, newton, shared
-from noregret.batch.ascent import FIRST_DAMPING
+from noregret.batch.dual_newton import FIRST_DAMPING
 from noregret.batch.shard import Shard
 from noregret.batch.shared import LostStep, SharedSolver
 from tests.batch.on_shards import shards_of, slopes_of, solver_of

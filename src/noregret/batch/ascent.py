@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for the maps of the 2-norm: epochs, Newton steps, a guess of the gap.
+"""Dual coordinate ascent for the maps of the 2-norm: epochs, and a guess of the gap.
 
 An epoch visits the active rows in random order. The visits also estimate the gap at a sample of
 the rows.
@@ -7,17 +7,16 @@ the rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from noregret.arrays import Vector
+from noregret.batch.dual_newton import DualNewton, DualStep
 from noregret.batch.problem import Problem, Solution
-from noregret.mirrors import Mirror
 from noregret.passes.dual import dual
 from noregret.passes.dual.dual import inner
+from noregret.workers import Threads
 
 #: Approximate number of visits of an epoch that are sampled to guess the gap.
 SAMPLE = 4096
@@ -34,15 +33,6 @@ REVIVAL_PASSES = 10
 CRAWL, SLOW = 3, 0.92
 #: Conjugate gradient iterations that a Newton step may take, per slow pass.
 GRADIENTS = 10
-#: Damping of the first Newton step, in units of the diagonal of its matrix.
-FIRST_DAMPING = 0.1
-#: Conjugate gradients stop when the residual has fallen by this factor.
-RESIDUAL = 1e-8
-#: Factors of the damping after a step taken whole, halved once, halved more often, or refused.
-DAMPING = (0.25, 1.0, 4.0, 16.0)
-LEAST_DAMPING = 1e-9
-#: Number of lengths tried, each half of the one before.
-HALVINGS = 6
 #: Put a row aside if moving it by this part of the epoch's largest movement keeps its slope.
 SETTLED = 0.5
 #: A distance within which no slope stays the same, so that no row is put aside.
@@ -97,7 +87,7 @@ class Guess:
         self.goal = trust * self.tol * max(1.0, self.primal)
 
 
-class Ascent:
+class Ascent(DualStep):
     """The state of dual ascent for the maps of the 2-norm: slopes, theta, active rows.
 
     The regulariser is (b/2) ||w - centre||^2, inside a ball if the map is one.
@@ -116,8 +106,7 @@ class Ascent:
         self.state = np.uint64(seed_state(seed))
         self.active = self.counted = np.uint64(len(order))
         self.far = FAR
-        #: Damping of the next Newton step, in units of the diagonal of its matrix.
-        self.damping = FIRST_DAMPING
+        self.leaps = DualNewton(problem, Threads([self]))
 
     @property
     def slopes(self) -> Vector:
@@ -163,8 +152,23 @@ class Ascent:
         if guess.stale():
             self.revive()
         crawled = guess.slow()
-        if crawled and leap(self, GRADIENTS * crawled):
+        if crawled and self.leap(GRADIENTS * crawled):
             self.far = FAR
+
+    def leap(self, budget: int) -> bool:
+        """Try a Newton step of at most `budget` iterations; return whether it was taken."""
+        shift = self.leaps.step(self.theta, budget)
+        if shift is not None:
+            self.theta += shift
+        return shift is not None
+
+    def candidates(self) -> tuple[dual.Memory, int]:
+        """Return the records; the active rows may be free."""
+        return self.memory, int(self.active)
+
+    def adopt(self, chosen: Any, slopes: Vector) -> None:
+        """Give new slopes to some rows."""
+        self.records[chosen, dual.SLOPE] = slopes
 
     def revive(self) -> bool:
         """Make rows active again that were put aside too early; return whether there were any."""
@@ -207,115 +211,3 @@ def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
 def seed_state(seed: int | list[int]) -> int:
     """Return a state of 64 bits, not 0, that depends on every bit of the seed."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
-
-
-def leap(ascent: Ascent, budget: int) -> bool:
-    """Try a Newton step of the dual over the free rows; return whether it was taken.
-
-    Once the rows at the ends of their intervals have been found, the dual is smooth in the
-    others, and close to quadratic: the step solves that quadratic model by conjugate gradients,
-    is bent back into the intervals, and is taken only if it raises the dual. It replaces many
-    visits where nearly parallel rows under a weak regulariser keep correcting one another.
-    Reference: Bertsekas, Projected Newton Methods for Optimization Problems with Simple
-    Constraints.
-
-    budget: conjugate gradient iterations, at most.
-    """
-    problem, mirror, square = ascent.problem, ascent.problem.mirror, ascent.square
-    active = int(ascent.active)
-    plan = np.empty((active, dual.PLAN))
-    dual.plan(problem.loss, mirror, problem.block, ascent.memory, square, plan)
-    free = np.flatnonzero(plan[:, dual.FREE])
-    if not len(free):
-        return False
-    chosen = ascent.order[:active][free].astype(np.int64)
-    bend, residual, low, high = (
-        plan[free, k] for k in (dual.BEND, dual.RESIDUAL, dual.LOWEST, dual.HIGHEST)
-    )
-    matrix = _part(problem, chosen)
-    scale = ascent.records[chosen, dual.SCALE]
-    diagonal = scale * (bend + ascent.records[chosen, dual.CURVATURE])
-    damping = ascent.damping * diagonal
-
-    def curve(d: Vector) -> Vector:
-        rows = matrix @ projected(mirror, ascent.theta, square, matrix.T @ (scale * d))
-        return np.asarray(scale * (bend * d + rows) + damping * d)
-
-    direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
-    slopes = ascent.records[chosen, dual.SLOPE]
-    values = np.empty((2, len(chosen)))
-    labels, offsets = problem.y[chosen], problem.offset[chosen]
-    dual.conjugates(problem.loss, labels, slopes, values[0])
-    for halving in range(HALVINGS):
-        wanted = np.clip(slopes + 0.5**halving * direction, low, high)
-        change = wanted - slopes
-        shift = -(matrix.T @ (scale * change))
-        dual.conjugates(problem.loss, labels, wanted, values[1])
-        gain = float(inner(scale, values[0] - values[1] + change * offsets))
-        if gain - rise(mirror, ascent.theta, square, shift) > 0.0:
-            ascent.records[chosen, dual.SLOPE] = wanted
-            ascent.theta += shift
-            ascent.damping = max(ascent.damping * DAMPING[min(halving, 2)], LEAST_DAMPING)
-            return True
-    ascent.damping = min(ascent.damping * DAMPING[-1], 1.0 / LEAST_DAMPING)
-    return False
-
-
-def _part(problem: Problem, chosen: Any) -> Any:
-    """Return some rows as a matrix that can be multiplied from both sides."""
-    rows = problem.rows
-    if rows.dense:
-        return rows.values[chosen].astype(np.float64)
-    begin = rows.indptr[chosen].astype(np.int64)
-    lengths = rows.indptr[chosen + 1].astype(np.int64) - begin
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    places = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
-    values = rows.values[places].astype(np.float64)
-    indices = rows.indices[places].astype(np.int64)
-    return csr_array((values, indices, indptr), shape=(len(chosen), rows.width))
-
-
-def projected(mirror: Mirror, theta: Vector, square: float, v: Vector) -> Vector:
-    """Return the derivative of the weights along v: kappa (v - u <u, v>) where a ball binds.
-
-    square: ||theta||^2.
-    """
-    kappa = mirror.kappa(0.5 * square, 0.0, 1.0)
-    if kappa >= 1.0:
-        return v
-    return np.asarray(kappa * (v - theta * (float(inner(theta, v)) / square)))
-
-
-def rise(mirror: Mirror, theta: Vector, square: float, shift: Vector) -> float:
-    """Return G(theta + shift) - G(theta)."""
-    growth = 2.0 * float(inner(theta, shift)) + float(inner(shift, shift))
-    if mirror.kappa(0.5 * max(square, square + growth), 0.0, 1.0) >= 1.0:
-        # Avoid the difference of two large numbers.
-        return 0.5 * growth
-    return mirror.psi(0.5 * (square + growth), 0.0) - mirror.psi(0.5 * square, 0.0)
-
-
-def conjugate_gradients(
-    curve: Callable[[Vector], Vector], right: Vector, diagonal: Vector, budget: int
-) -> Vector:
-    """Return an approximate solution of curve(d) = right."""
-    found = np.zeros_like(right)
-    residual = right.copy()
-    scaled = residual / diagonal
-    direction = scaled.copy()
-    size = first = float(inner(residual, scaled))
-    for _ in range(budget):
-        if not size > RESIDUAL * RESIDUAL * first:
-            break
-        image = curve(direction)
-        along = float(inner(direction, image))
-        if not 0.0 < along < math.inf:
-            break
-        step = size / along
-        found += step * direction
-        residual -= step * image
-        scaled = residual / diagonal
-        new = float(inner(residual, scaled))
-        direction = scaled + (new / size) * direction
-        size = new
-    return found

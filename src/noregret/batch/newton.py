@@ -18,17 +18,19 @@ Li, Sun, Toh, A Highly Efficient Semismooth Newton Augmented Lagrangian Method, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.batch.ascent import conjugate_gradients
+from noregret.batch.dual_newton import RESIDUAL
 from noregret.batch.problem import dual_state, link
 from noregret.batch.shard import Size
 from noregret.mirrors import Mirror
 from noregret.passes.dual import joint
+from noregret.passes.dual.dual import inner
 from noregret.workers import Workers, whole
 
 #: The matrix of a step is formed up to this size, if that takes no longer than GRADIENTS
@@ -330,3 +332,29 @@ def newton_round(
         return here, 0, delta
     here = round_.solve(here, GOAL * goal, most)
     return here, round_.steps, delta * (NARROWER if round_.solved else WIDER)
+
+
+def conjugate_gradients(
+    curve: Callable[[Vector], Vector], right: Vector, diagonal: Vector, budget: int
+) -> Vector:
+    """Return an approximate solution of curve(d) = right."""
+    found = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    size = first = float(inner(residual, scaled))
+    for _ in range(budget):
+        if not size > RESIDUAL * RESIDUAL * first:
+            break
+        image = curve(direction)
+        along = float(inner(direction, image))
+        if not 0.0 < along < math.inf:
+            break
+        step = size / along
+        found += step * direction
+        residual -= step * image
+        scaled = residual / diagonal
+        new = float(inner(residual, scaled))
+        direction = scaled + (new / size) * direction
+        size = new
+    return found

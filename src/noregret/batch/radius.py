@@ -23,7 +23,8 @@ import numpy as np
 
 from noregret import mirrors
 from noregret.arrays import Vector
-from noregret.batch.ascent import FIRST_DAMPING, Guess
+from noregret.batch.ascent import Guess
+from noregret.batch.dual_newton import FIRST_DAMPING
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.side_by_side import ascent_of
 from noregret.batch.solver import Solver
@@ -71,7 +72,7 @@ class RadiusSolver(Solver):
         around = replace(self.problem, mirror=ball, strength=self.strength, radius=None)
         self.seed += 1
         self.ascent = ascent_of(around, slopes, self.seed, self.centre)
-        self.ascent.damping = self.damping
+        self.ascent.leaps.damping = self.damping
         #: Passes around this centre.
         self.since = 0
 
@@ -115,7 +116,7 @@ class RadiusSolver(Solver):
         """Move the centre; lower the strength if few passes sufficed and gained little."""
         if self.since < FAST and slack > 0.5 * self.last:
             self.strength /= FACTOR
-        self.last, self.damping = slack, self.ascent.damping
+        self.last, self.damping = slack, self.ascent.leaps.damping
         self.centre = weights
         self.recentre(self.ascent.slopes)
 

@@ -14,9 +14,9 @@ import numpy as np
 from noregret import mirrors
 from noregret.arrays import Vector
 from noregret.batch.ascent import records_of, seed_state
+from noregret.batch.dual_newton import DualStep
 from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.batch.shard_balance import BalanceStep
-from noregret.batch.shard_leap import DualStep
 from noregret.batch.verifying import Witness
 from noregret.passes import sync
 from noregret.passes.dual import dual, gap, joint
@@ -255,6 +255,14 @@ class Shard(BalanceStep, DualStep, Witness):
             self._active = self._visited = len(order)
         self._memory.records[:, dual.SLOPE] = self.slopes
         return self._memory
+
+    def candidates(self) -> tuple[dual.Memory, int]:
+        """Return the records; the active rows may be free."""
+        return self._ready(), self._active
+
+    def adopt(self, chosen: Any, slopes: Vector) -> None:
+        """Give new slopes to some rows."""
+        self.slopes[chosen] = slopes
 
     def forget(self) -> None:
         """Drop what was derived from the problem."""

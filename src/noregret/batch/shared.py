@@ -18,12 +18,12 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.batch.ascent import FAR, GRADIENTS, LEAST_TRUST, SAMPLE, SETTLED, Guess
+from noregret.batch.dual_newton import DualNewton
 from noregret.batch.newton import MOST_STEPS, PARTS, Point, narrow, newton_round
 from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
 from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
 from noregret.batch.shard_balance import Balance
-from noregret.batch.shard_leap import DualNewton
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
 from noregret.losses import Loss

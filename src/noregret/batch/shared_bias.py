@@ -1,7 +1,7 @@
 """A bias without regularisation over rows on shards, by Newton rounds.
 
-Minimise over w and beta  sum_i c_i f(y_i, <w, x_i> + o_i + beta) + b F(w). A Newton step moves w and
-beta together; the slopes that a round offers are balanced before anything is proved by them.
+Minimise over w and beta  sum_i c_i f(y_i, <w, x_i> + o_i + beta) + b F(w). A Newton step moves w
+and beta together; the slopes that a round offers are balanced before anything is proved by them.
 """
 
 from __future__ import annotations

@@ -78,7 +78,9 @@ class RadiusRounds(SharedSolver):
     def state(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         """Return what the solver knows beside the shards, as numbers and as arrays."""
         numbers, arrays = super().state()
-        return numbers | {"force": self.force, "moved": self.moved}, arrays | {"centre": self.centre.copy()}
+        return numbers | {"force": self.force, "moved": self.moved}, arrays | {
+            "centre": self.centre.copy()
+        }
 
     def go_back(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
         """Return to a state that was kept."""

@@ -170,10 +170,10 @@ class Witness:
 
 
 def imbalance(workers: Workers) -> tuple[float, float]:
-    """Return bounds on what an unbalanced sum c_i s_i costs: the fall of the sum of conjugates, and
-    how far g moves in the 1-norm.
+    """Return what an unbalanced sum c_i s_i costs at most.
 
-    One row takes the whole sum, so that the slopes balance exactly.
+    That is how far the sum of conjugates falls, and how far g moves in the 1-norm, where one row
+    takes the whole sum so that the slopes balance exactly.
     """
     high, low, errors = zip(*workers.call("balance_witness"), strict=True)
     excess, error = math.fsum((*high, *low)), 1.01 * sum(errors)

@@ -186,6 +186,21 @@ def gather(rows, factors, weights):  # type: ignore[no-untyped-def]
             _add(weights, factors[t], row_of(rows, t), rows.values)
 
 
+@kernel(counted=False)
+def gather_some(rows, chosen, factors, found):  # type: ignore[no-untyped-def]
+    """Add sum_k factor_k x_t, t the k-th chosen row, to `found`."""
+    for k in range(np.uint64(factors.shape[0])):
+        if factors[k] != 0.0:
+            _add(found, factors[k], row_of(rows, np.uint64(chosen[k])), rows.values)
+
+
+@kernel(counted=False)
+def products_of_some(rows, chosen, v, found):  # type: ignore[no-untyped-def]
+    """Write <v, x> of each chosen row."""
+    for k in range(np.uint64(found.shape[0])):
+        found[k] = _read(v, row_of(rows, np.uint64(chosen[k])), rows.values)
+
+
 @kernel(inline=True)
 def _highest_kappa(mirror, square, product, norm, step):  # type: ignore[no-untyped-def]
     """Return the largest kappa between t and t + step * x."""
