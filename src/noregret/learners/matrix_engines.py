@@ -17,17 +17,29 @@ from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine, room_for
 from noregret.learners.one_row import NO_FEATURES, Columns, OneRow
 from noregret.learners.unit_free_engines import ScaleFreeEngine
+from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.descent import scale_free
+from noregret.passes.frame import Labels, block, play
 from noregret.passes.matrices.matrix_lazy import (
     ImplicitScoresRule,
     LinearScoresRule,
     MappedScoresRule,
 )
 from noregret.passes.matrices.matrix_scale_free import ScaleFreeScoresRule, Work, score_row
+from noregret.passes.matrices.score_columns import (
+    MEASURES,
+    ColumnsMemory,
+    RoundsMemory,
+    ScoreColumnsRule,
+    ScoreLedgerRule,
+)
 from noregret.passes.matrices.score_rounds import Memory, score_rows
 from noregret.passes.rows import TOGETHER
+from noregret.passes.slots import Stop
 from noregret.rounding import ROOT_UNDERFLOW, grown
+from noregret.rows.examples import Rows
+from noregret.shards import Shards, cores
 
 
 class MatrixEngine(Engine):
@@ -111,10 +123,70 @@ class MatrixMapped(MatrixEngine, MappedEngine):
     kind = MappedScoresRule
 
 
+#: Features times scores from which several threads learn scores of their own.
+WORTH_PARTING = 1 << 24
+#: They must read this many features for each that is copied to undo what a thread refuses.
+WORTH_COPYING = 4
+
+
 class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
     """The directions and multipliers of `ScaleFree`, a set of them a class."""
 
     kind = ScaleFreeScoresRule
+    loss: ScoreLoss  # type: ignore[assignment]
+
+    def run(
+        self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
+    ) -> tuple[int, Stop]:
+        """Play the rows; where scores learn by themselves and it pays, several at a time."""
+        if self._worth_parting(rows) and self._parted(rows, y, weight, ledger, predictions):
+            return len(y), Stop.DONE
+        return super().run(rows, y, weight, ledger, predictions)
+
+    def _worth_parting(self, rows: Rows) -> bool:
+        return (
+            bool(self.loss.separate)
+            and self.outputs > 1
+            and rows.stored * self.outputs >= WORTH_PARTING
+            and rows.stored >= WORTH_COPYING * self.capacity
+            and cores() > 1
+        )
+
+    def _parted(
+        self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
+    ) -> bool:
+        """Let threads learn ranges of scores; return False and change nothing if one refuses."""
+        before = self.state.copy(), self.slots.copy(), ledger.copy()
+        count = min(cores(), self.outputs)
+        parted = Shards(count, count)
+        given, rule = block(rows), ScoreColumnsRule(self.loss, self.mirror, self.real)
+
+        def learnt(first: int, last: int) -> tuple[int, Vector, Vector]:
+            made, measures = np.empty((len(y), last - first)), np.empty((len(y), MEASURES))
+            own = Labels(
+                np.ascontiguousarray(y[:, first:last]) if y.ndim == 2 else y - first, weight
+            )
+            scores, slopes = np.empty((2, last - first))
+            memory = ColumnsMemory(
+                self.records[first:last], self.slots[first:last], scores, slopes,
+                np.empty(self.work_shape), measures,
+            )  # fmt: skip
+            _, stop = play(rule, given, own, 0, memory, np.empty(0), made)
+            return stop, made, measures
+
+        stops, made, measures = zip(*parted.each(self.outputs, learnt), strict=True)
+        if all(stop == Stop.DONE for stop in stops):
+            np.concatenate(made, axis=1, out=predictions)
+            # Scores that were added later have not seen the sizes of all features.
+            measures[0][:, 2] = np.max([one[:, 2] for one in measures], axis=0)
+            rounds = RoundsMemory(measures[0], predictions, np.empty(self.outputs))
+            checked = given._replace(trusted=len(y))
+            rule_of_all = ScoreLedgerRule(self.loss, self.mirror)
+            _, stop = play(rule_of_all, checked, Labels(y, weight), 0, rounds, ledger, predictions)
+            if stop == Stop.DONE:
+                return True
+        self.state[:], self.slots[:], ledger[:] = before
+        return False
 
     def new_slots(self) -> Vector:
         """Return the scalars of a pass that has seen nothing, a row of them a score."""

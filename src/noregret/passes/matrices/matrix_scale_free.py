@@ -78,36 +78,54 @@ class ScaleFreeScoresRule(ScaleFreeRule):
 
     def commit(self, row: Row, memory: Any, ledger: Vector, found: Any) -> int:
         """Enter the round, step along the directions of each score and move the multipliers."""
-        slots, slopes, work = memory.slots, memory.slopes, memory.work
-        played, lipschitz = found.played, self.loss.lipschitz()
-        mass = played.mass
-        outputs = np.uint64(memory.state.shape[0])
-        for k in range(outputs):
-            slots[k, Scalar.STEEPEST] = work[Work.STEEPEST, k]
-        if mass == 0.0:
-            enter_loss(self.loss, ledger, played, found.value)
-            return Stop.DONE
-        enter_scores(self.loss, self.mirror, ledger, played, found.value, False)
-        count = np.float64(row.end - row.begin)
-        ratio = 0.0
-        for k in range(outputs):
-            own, scaled, weighted = slots[k], work[Work.SCALED, k], mass * slopes[k]
-            if weighted != 0.0 or work[Work.GROWTH, k] > 0.0:
-                step(
-                    memory.state[k], row.indices, row.values, row.t, row.begin, row.end, weighted,
-                    TINY,
-                )  # fmt: skip
-            count_row(own, mass, scaled)
-            ratio = max(ratio, scaled_travel(mass, scaled, count))
-            if self.loss.separate:
-                tune(lipschitz, own, weighted, work[Work.LAZY, k], work[Work.AGILE, k], 1.0)
-            elif not lipschitz < np.inf:
-                own[Scalar.STEEPEST] = max(own[Scalar.STEEPEST], abs(weighted))
-        if not self.loss.separate:
-            _tune_together(memory, mass)
-        # Upper bound on the sum over the scores: the largest ratio stands for all of them.
-        ledger[Entry.SCALED_TRAVEL] += self.loss.slope_mass(slopes, found.value) * ratio
+        played = found.played
+        ratio = advance(self.loss, row, memory, played.mass)
+        enter(self.loss, self.mirror, ledger, found, ratio)
         return Stop.DONE
+
+
+@kernel(inline=True)
+def advance(loss, row, memory, mass):  # type: ignore[no-untyped-def]
+    """Step along the directions of each score and move the multipliers.
+
+    Return an upper bound of ||x / m||_1 times the weight, the largest of all scores.
+    """
+    slots, slopes, work = memory.slots, memory.slopes, memory.work
+    lipschitz, ratio = loss.lipschitz(), 0.0
+    outputs = np.uint64(memory.state.shape[0])
+    for k in range(outputs):
+        slots[k, Scalar.STEEPEST] = work[Work.STEEPEST, k]
+    if mass == 0.0:
+        return ratio
+    count = np.float64(row.end - row.begin)
+    for k in range(outputs):
+        own, scaled, weighted = slots[k], work[Work.SCALED, k], mass * slopes[k]
+        if weighted != 0.0 or work[Work.GROWTH, k] > 0.0:
+            step(
+                memory.state[k], row.indices, row.values, row.t, row.begin, row.end, weighted,
+                TINY,
+            )  # fmt: skip
+        count_row(own, mass, scaled)
+        ratio = max(ratio, scaled_travel(mass, scaled, count))
+        if loss.separate:
+            tune(lipschitz, own, weighted, work[Work.LAZY, k], work[Work.AGILE, k], 1.0)
+        elif not lipschitz < np.inf:
+            own[Scalar.STEEPEST] = max(own[Scalar.STEEPEST], abs(weighted))
+    if not loss.separate:
+        _tune_together(memory, mass)
+    return ratio
+
+
+@kernel(inline=True)
+def enter(loss, mirror, ledger, found, ratio):  # type: ignore[no-untyped-def]
+    """Enter a round in the ledger; `ratio` is that of `advance`."""
+    played = found.played
+    if played.mass == 0.0:
+        enter_loss(loss, ledger, played, found.value)
+    else:
+        enter_scores(loss, mirror, ledger, played, found.value, False)
+        # Upper bound on the sum over the scores: the largest ratio stands for all of them.
+        ledger[Entry.SCALED_TRAVEL] += loss.slope_mass(played.slope, found.value) * ratio
 
 
 @kernel(inline=True)
