@@ -275,18 +275,20 @@ class Session:
         """Solve; after a lost worker go back to the last checkpoint, as often as it takes."""
         lost, stuck, reached = 0, 0, -1
         solver: ClusterSolver | None = None
+        back = resume
         while True:
             try:
                 if solver is None:
                     solver = ClusterSolver(problem, tol, max_passes)
                     solver.keeper, solver.rounds, solver.tell = keeper, [], progress
-                    if resume:
-                        keeper.restore(solver)
+                if back:
+                    keeper.restore(solver)
+                    solver.rounds = [one for one in solver.rounds if one.passes <= solver.passes]
+                    back = False
                 found = solver.run()
                 return self._proved(solver, found, lost)
             except WorkerLost:
-                renewed = self.workers.renew()
-                lost += renewed
+                lost += self.workers.renew()
                 now = solver.passes if solver is not None else -1
                 stuck = 0 if now > reached else stuck + 1
                 reached = max(now, reached)
@@ -295,11 +297,9 @@ class Session:
                         f"workers ended {stuck} times at pass {now:,}: they may have too little "
                         "memory; use more workers or more shards"
                     ) from None
-                if solver is not None and keeper.complete():
-                    keeper.restore(solver)
-                    solver.rounds = [one for one in solver.rounds if one.passes <= solver.passes]
-                else:
-                    solver = None
+                # A worker may also be lost while all go back: then they go back once more.
+                back = resume or (solver is not None and keeper.complete())
+                solver = solver if back else None
 
     def _proved(self, solver: ClusterSolver, found: Solution, lost: int) -> ClusterSolution:
         """Return the solution with the gap that the verification has found."""
