@@ -298,7 +298,7 @@ class Session:
                         "memory; use more workers or more shards"
                     ) from None
                 # A worker may also be lost while all go back: then they go back once more.
-                back = resume or (solver is not None and keeper.complete())
+                back = resume or (solver is not None and bool(keeper.complete()))
                 solver = solver if back else None
 
     def _proved(self, solver: ClusterSolver, found: Solution, lost: int) -> ClusterSolution:
