@@ -26,6 +26,7 @@ from noregret.batch.shard import Size
 from noregret.batch.shard_balance import Balance
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
+from noregret.batch.work_shares import WorkShares
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.dual.dual import inner
@@ -157,6 +158,8 @@ class SharedSolver(Solver):
         #: Sum of the largest |theta_j| of the passes since theta was computed from the slopes.
         self.travelled = 0.0
         self.leaps = DualNewton(problem, self.workers)
+        #: How many rows each shard visits in a turn; None for full shares.
+        self.work: WorkShares | None = None
 
     def first_theta(self) -> Vector:
         """Return the theta of the slopes on the shards."""
@@ -254,11 +257,13 @@ class SharedSolver(Solver):
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
-        step, rest = self.workers.add(
-            "visit", kappa * self.theta, self.spread, self.far, every, self.turns
-        )
+        given = kappa * self.theta, self.spread, self.far, every, self.turns
+        shares = () if self.work is None else (self.work.of(self.passes + 1),)
+        step, rest = self.workers.add("visit", *given, *shares)
         step = whole(step)
         active, visited, largest, lost, apart, length, squares = zip(*rest, strict=True)
+        if self.work is not None:
+            self.work.made(self.passes + 1, visited, active, self.workers.seconds)
         if not math.isfinite(max(largest)):
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
         parts, square = sum(squares), float(inner(step, step))

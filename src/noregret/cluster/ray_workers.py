@@ -106,6 +106,7 @@ class RayWorkers(Workers):
 
         self.count, self.timeout, self._host = count, timeout, host
         self.pieces = shares(count, workers)
+        self.seconds = [0.0] * len(self.pieces)
         self.traffic = Traffic()
         self._ray = ray
         self._history: list[tuple[str, tuple[Any, ...]]] = []
@@ -165,6 +166,7 @@ class RayWorkers(Workers):
         seconds = [float(found[k]["seconds"]) for k in sorted(found)]
         answers = [found[k]["found"] for k in sorted(found)]
         self._count(arguments, answers, time.perf_counter() - begin, max(seconds))
+        self.seconds = seconds
         return answers
 
     def renew(self) -> int:
