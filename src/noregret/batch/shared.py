@@ -321,6 +321,15 @@ class SharedSolver(Solver):
                 "a step was lost or made twice"
             )
 
+    def interrupted(self) -> None:
+        """Drop an unfinished round; after an unfinished turn take theta from the slopes."""
+        if self.newton:
+            # Its slopes prove little.
+            self.workers.call("take", 0.0)
+        else:
+            # The slopes of some shards have moved, and theta has not.
+            self.theta = self.first_theta()
+
     def kept(self, new: Solution) -> Solution:
         """Return the new solution with earlier weights in place of its own if they are better."""
         best = self.best
