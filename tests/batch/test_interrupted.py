@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a call of all shards: what is left is still a solution with a true gap."""
+"""Ctrl-C in the middle of a call of all shards leaves a solution with a true gap."""
 
 from __future__ import annotations
 
