@@ -28,8 +28,13 @@ SHARED = 1 << 16
 MOST_LOSSES = 5
 #: Seconds within which an address has to answer.
 CONNECTING = 10.0
-#: Ray neither reports its use nor warns about accelerators.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+#: Ray neither reports its use nor warns about accelerators, nor prints the error of a second worker
+#: after that of the first one was raised.
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+}
 
 
 @contextmanager
