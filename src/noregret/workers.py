@@ -8,6 +8,7 @@ the number of shards, never on that of workers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -164,6 +165,9 @@ class Workers:
 
     #: The number of shards.
     count: int
+    #: Begin and end of the shards of each worker, and the seconds that each took in the last call.
+    pieces: Sequence[tuple[int, int]]
+    seconds: Sequence[float]
     traffic: Traffic
 
     def hosts(self, method: str, *arguments: Any) -> list[Any]:
@@ -223,7 +227,8 @@ class Threads(Workers):
         self, shards: Sequence[Any], workers: int = 1, host: Callable[..., Host] = Host
     ) -> None:
         self.count = len(shards)
-        pieces = shares(self.count, workers)
+        self.pieces = pieces = shares(self.count, workers)
+        self.seconds = [0.0] * len(pieces)
         self._hosts = [host(shards[begin:end], begin, self.count) for begin, end in pieces]
         self._threads = Shards(len(pieces), len(pieces))
         self.traffic = Traffic()
@@ -232,7 +237,11 @@ class Threads(Workers):
         """Return what a method of each host returns; a thread a host."""
         self.traffic.calls += 1
 
-        def called(begin: int, end: int) -> Any:
-            return getattr(self._hosts[begin], method)(*arguments)
+        def called(begin: int, end: int) -> tuple[Any, float]:
+            start = time.perf_counter()
+            found = getattr(self._hosts[begin], method)(*arguments)
+            return found, time.perf_counter() - start
 
-        return self._threads.each(len(self._hosts), called)
+        answers = self._threads.each(len(self._hosts), called)
+        self.seconds = [seconds for _, seconds in answers]
+        return [found for found, _ in answers]

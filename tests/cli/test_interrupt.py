@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ import numpy as np
 import pytest
 
 from noregret.cli.writing import Output, require_file, require_place, to_json
-from noregret.runs.interrupt import Interrupted, Interruption
+from noregret.runs.interrupt import (
+    ENDING,
+    Interrupted,
+    Interruption,
+    Terminated,
+    handlers_kept,
+    leave_at_once,
+    unwinding,
+)
 from noregret.runs.record import Input, Record
 from noregret.runs.session import Session
 from noregret.streams import read
@@ -96,6 +105,61 @@ def test_handlers_are_put_back_and_ignored_signals_stay_ignored() -> None:
         assert [signal.getsignal(number) for number in signals] == before
     finally:
         signal.signal(signal.SIGHUP, ignored)
+
+
+@contextmanager
+def _leaving() -> Iterator[None]:
+    """The handlers of the program, which would end these tests if one of them acted."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    leave_at_once()
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_an_end_that_nobody_waits_for_is_no_keyboard_interrupt() -> None:
+    with _leaving(), pytest.raises(Terminated) as error:
+        with unwinding(signal.SIGINT), unwinding(signal.SIGTERM, error=Terminated):
+            with pytest.raises(Interrupted) as first:
+                _send()
+            assert first.value.code == 130
+            _send(signal.SIGTERM)
+    assert error.value.code == 143 and not isinstance(error.value, KeyboardInterrupt)
+
+
+def test_a_signal_waits_while_a_library_begins_and_acts_then() -> None:
+    done = []
+    with _leaving(), unwinding():
+        before = [signal.getsignal(number) for number in ENDING]
+        with pytest.raises(Interrupted) as error, handlers_kept():
+            signal.signal(signal.SIGTERM, lambda *_: None)
+            _send()
+            done.append("begun")
+        assert error.value.code == 130 and done == ["begun"]
+        assert [signal.getsignal(number) for number in ENDING] == before
+        # A second one does not wait.
+        with pytest.raises(Interrupted), handlers_kept():
+            _send()
+            _send()
+            pytest.fail("went on")
+        with pytest.raises(Interrupted), handlers_kept(hold=False):
+            _send()
+            pytest.fail("went on")
+
+
+def test_a_handler_of_the_system_is_left_to_the_library() -> None:
+    def handler(number: int, frame: object) -> None:
+        pass
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with handlers_kept():
+            signal.signal(signal.SIGTERM, handler)
+        assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])

@@ -11,73 +11,57 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file
 
 import noregret as nr
 from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import gather
 from noregret.cluster.ray_workers import RayWorkers
-from noregret.workers import Threads
+from tests.cluster.solving import in_threads, same
 
 pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("ray_cluster")]
 
 
-def rows(count: int, width: int, density: float, seed: int = 0) -> Any:
-    random = np.random.default_rng(seed)
-    X = sp.random(count, width, density, "csr", random_state=random)
-    y = np.sign(X @ random.normal(size=width) + 0.1 * random.normal(size=count))
-    return X, np.where(y == 0.0, 1.0, y)
-
-
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Three files of rows with few features."""
-    folder = tmp_path_factory.mktemp("narrow")
-    X, y = rows(900, 12, 0.5)
-    names = [str(folder / f"{k}.svm") for k in range(3)]
-    for k, name in enumerate(names):
-        part = slice(300 * k, 300 * (k + 1))
-        dump_svmlight_file(X[part], y[part], name, zero_based=False)
-    return names
-
-
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One file of rows with many features, for which shards visit rows."""
-    path = str(tmp_path_factory.mktemp("wide") / "wide.svm")
-    dump_svmlight_file(*rows(400, 4000, 0.005), path, zero_based=False)
-    return path
-
-
-def in_threads(files: Any, loss: Any, shards: int, **options: Any) -> batch.ClusterSolution:
-    """Solve with threads in place of processes."""
-    workers = Threads([None] * shards, 1, host=batch.BatchHost)
-    found = gather(workers, files, labels="binary")
-    spec = {"loss": batch.plain("loss", loss), "seed": 0, "width": found.width}
-    run = batch.Session(workers, loss, spec, found, options.pop("folder"), 10)
-    return run.solve(*batch.form(options.pop("l2")), **options)
-
-
-def same(one: Any, other: Any) -> None:
-    np.testing.assert_array_equal(one.weights, other.weights)
-    assert (one.primal, one.dual, one.passes) == (other.primal, other.dual, other.passes)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("name", "workers"), [("narrow", 1), ("narrow", 2), ("wide", 1)])
 def test_processes_find_the_bits_of_threads(
-    narrow: list[str], wide: str, workers: int, tmp_path: Path
+    name: str, workers: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    for number, (files, loss, tol) in enumerate(
-        ((narrow, nr.losses.Logistic(), 1e-6), (wide, nr.losses.Hinge(), 1e-3))
-    ):
-        folder = str(tmp_path / str(number))
-        alone = in_threads(files, loss, 4, l2=0.05, tol=tol, folder=folder)
-        assert alone.converged
-        found = batch.hindsight(files, loss, l2=0.05, shards=4, workers=workers, tol=tol)
+    """Two workers of wide rows: below, with a slow one."""
+    files = request.getfixturevalue(name)
+    loss, tol = {"narrow": (nr.losses.Logistic(), 1e-6), "wide": (nr.losses.Hinge(), 1e-3)}[name]
+    alone = in_threads(files, loss, 4, l2=0.05, tol=tol, folder=str(tmp_path))
+    assert alone.converged
+    found = batch.hindsight(files, loss, l2=0.05, shards=4, workers=workers, tol=tol)
+    same(found, alone)
+    assert found.rounds[-1].sent > 0 and found.rounds[-1].calls == alone.rounds[-1].calls
+
+
+def test_a_slow_worker_is_waited_for_until_the_timeout(wide: str, tmp_path: Path) -> None:
+    """One that stands still for a moment changes no bit; one that does not go on is an error."""
+    loss = nr.losses.Hinge()
+    alone = in_threads(wide, loss, 4, l2=0.05, tol=1e-3, folder=str(tmp_path))
+    with batch.session(wide, loss, shards=4, workers=2, timeout=60.0) as run:
+        first, second = run.workers.processes()
+        stopped = []
+
+        def stop(now: batch.Round) -> None:
+            if now.passes == 3:
+                os.kill(second, signal.SIGSTOP)
+                stopped.append(threading.Timer(1.0, os.kill, (second, signal.SIGCONT)))
+                stopped[0].start()
+
+        found = run.solve(*batch.form(0.05), tol=1e-3, progress=stop)
+        stopped[0].join()
         same(found, alone)
-        assert found.rounds[-1].sent > 0 and found.rounds[-1].calls == alone.rounds[-1].calls
+        assert found.lost == 0 and found.rounds[-1].calls == alone.rounds[-1].calls
+        assert found.rounds[-1].sent > 0 and found.rounds[-1].wait > 0.5
+        run.workers.timeout = 0.5
+        os.kill(first, signal.SIGSTOP)
+        try:
+            with pytest.raises(ClusterError, match=r"worker 1 of 2 has not answered for 0\.5 s"):
+                run.solve(*batch.form(1.0))
+        finally:
+            os.kill(first, signal.SIGCONT)
 
 
 def killing(workers: RayWorkers, kills: int, pause: float, seed: int) -> threading.Thread:
@@ -119,44 +103,37 @@ def test_a_killed_worker_changes_no_bit(wide: str, tmp_path: Path) -> None:
 
 
 def test_a_driver_resumes_from_a_checkpoint(wide: str, tmp_path: Path) -> None:
+    """With another number of workers."""
     loss, folder = nr.losses.Hinge(), str(tmp_path / "kept")
     options: dict[str, Any] = {"l2": 0.05, "shards": 4, "tol": 1e-4, "checkpoint": folder}
     whole = in_threads(wide, loss, 4, l2=0.05, tol=1e-4, folder=str(tmp_path / "whole"))
-    part = batch.hindsight(wide, loss, **options, max_passes=12, every=5)
+    part = batch.hindsight(wide, loss, **options, workers=1, max_passes=12, every=5)
     assert not part.converged and part.dual <= whole.primal
-    found = batch.hindsight(wide, loss, **options, every=5, resume=True)
+    found = batch.hindsight(wide, loss, **options, workers=2, every=5, resume=True)
     same(found, whole)
     with pytest.raises(ClusterError, match="of another run"):
-        batch.hindsight(wide, loss, **(options | {"l2": 0.06}), resume=True)
-
-
-def test_a_hung_worker_is_an_error_and_no_hang(wide: str) -> None:
-    with batch.session(wide, nr.losses.Hinge(), shards=2, workers=1, timeout=60.0) as run:
-        (process,) = run.workers.processes()
-        run.workers.timeout = 0.5
-        os.kill(process, signal.SIGSTOP)
-        try:
-            with pytest.raises(ClusterError, match=r"worker 1 of 1 has not answered for 0\.5 s"):
-                run.solve(*batch.form(1.0))
-        finally:
-            os.kill(process, signal.SIGCONT)
+        in_threads(wide, loss, 4, l2=0.06, tol=1e-4, folder=folder, resume=True)
 
 
 def test_what_is_wrong_is_one_line_on_the_driver(narrow: list[str], tmp_path: Path) -> None:
-    hinge = nr.losses.Hinge()
     bad = tmp_path / "bad.svm"
     bad.write_text("1 1:0.5\n-1 2:abc\n")
     wrong: list[tuple[Any, dict[str, Any], str]] = [
-        ([*narrow, str(bad)], {}, r"bad.svm, line 2"),
         (str(tmp_path / "none.svm"), {}, "no such file"),
-        (narrow, {"workers": 9, "shards": 8}, "9 workers for 8 shards"),
+        (narrow, {"workers": 9}, "9 workers for 8 shards"),
         (narrow, {"l2": None}, "give l2= or strength="),
-        (narrow, {"shards": 2000}, "2000"),
+        (narrow, {"timeout": 0.0}, "timeout must be above 0"),
     ]
     for files, options, message in wrong:
         with pytest.raises((ValueError, OSError), match=message) as caught:
-            batch.hindsight(files, hinge, **({"l2": 1.0} | options))
+            batch.hindsight(files, nr.losses.Hinge(), **({"l2": 1.0} | options))
         assert "\n" not in str(caught.value)
+    hosts = RayWorkers("noregret.cluster.batch_host:BatchHost", 2000, 1)
+    for files, message in (([*narrow, str(bad)], r"bad.svm, line 2"), (narrow, "2000")):
+        with pytest.raises(ValueError, match=message) as caught:
+            gather(hosts, files, labels="binary")
+        assert "\n" not in str(caught.value)
+    hosts.close()
 
 
 def test_workers_with_another_version_are_refused(
@@ -166,7 +143,7 @@ def test_workers_with_another_version_are_refused(
 
     monkeypatch.setattr(ray_workers, "about", lambda: {"numpy": "0.1"})
     with pytest.raises(ClusterError, match=r"numpy .* and the driver 0.1"):
-        batch.hindsight(narrow, nr.losses.Hinge(), l2=1.0)
+        batch.hindsight(narrow, nr.losses.Hinge(), l2=1.0, workers=1)
 
 
 @pytest.mark.soak

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,9 @@ import numpy as np
 import pytest
 
 from noregret.cli import commands
-from noregret.cluster import learning
+from noregret.cluster import batch, learning
 from noregret.cluster.errors import ClusterError
-from noregret.cluster.gathering import gather
+from noregret.cluster.gathering import Gathered, gather
 from noregret.cluster.hosting import require_memory
 from noregret.cluster.online import OnlineRun
 from noregret.vocabulary.learners import Spec
@@ -33,10 +35,24 @@ def path(tmp_path: Path) -> Path:
     return found
 
 
-def test_hindsight_prints_a_table_and_a_verified_gap(path: Path, capsys: Any) -> None:
+@contextmanager
+def threads(
+    kind: Any, inputs: Any, reading: Any, shards: int, workers: int, *_: Any
+) -> Iterator[tuple[Threads, Gathered]]:
+    """Threads in place of processes, for what is printed."""
+    hosts = Threads([None] * shards, workers, host=kind)
+    hosts.traffic.sent = 1
+    yield hosts, gather(hosts, inputs, reading)
+
+
+def test_hindsight_prints_a_table_and_a_verified_gap(
+    path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = ["hindsight", str(path), "--l2", "0.1", "--cluster", "local", "--shards", "3"]
     picture = path.with_suffix(".png")
-    assert commands.call([*command, "--picture", str(picture)]) == 0
+    with monkeypatch.context() as here:
+        here.setattr(batch, "hosted", threads)
+        assert commands.call([*command, "--picture", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     told = capsys.readouterr().out
     assert "none has less" in told and re.search("gap verified +by separate code", told)
@@ -49,13 +65,17 @@ def test_hindsight_prints_a_table_and_a_verified_gap(path: Path, capsys: Any) ->
     assert [one["name"] for one in found["top"]] == [one["name"] for one in alone["top"]]
 
 
-def test_learn_prints_whose_loss_it_is(path: Path, tmp_path: Path, capsys: Any) -> None:
+def test_learn_prints_whose_loss_it_is(
+    path: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     weights = tmp_path / "weights"
     command = [
         "learn", str(path), "--cluster", "local", "--shards", "4", "--mix-every", "20",
         "--class-radius", "3", "--weights", str(weights),
     ]  # fmt: skip
-    assert commands.call(command) == 0
+    with monkeypatch.context() as here:
+        here.setattr(learning, "hosted", threads)
+        assert commands.call(command) == 0
     told = capsys.readouterr().out
     assert "whose loss: 4 shards, each predicting with its own weights, mixed every 20 rows" in told
     assert len(weights.read_text().split()) == 6
@@ -112,16 +132,11 @@ def test_lost_workers_change_no_bit_of_online_learning(path: Path, rate: str) ->
     learning_workers: list[Any] = []
     original = learning.hosted
 
-    def watched(*arguments: Any) -> Any:
-        from contextlib import contextmanager
-
-        @contextmanager
-        def opened() -> Any:
-            with original(*arguments) as (hosts, found):
-                learning_workers.append(hosts)
-                yield hosts, found
-
-        return opened()
+    @contextmanager
+    def watched(*arguments: Any) -> Iterator[Any]:
+        with original(*arguments) as (hosts, found):
+            learning_workers.append(hosts)
+            yield hosts, found
 
     learning.hosted = watched  # type: ignore[assignment]
     try:

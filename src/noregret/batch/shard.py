@@ -7,6 +7,7 @@ long as the weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from noregret.batch.dual_newton import DualStep
 from noregret.batch.problem import LINK_ERRORS, Problem
 from noregret.batch.shard_balance import BalanceStep
 from noregret.batch.verifying import Witness
+from noregret.batch.work_shares import visits_of
 from noregret.passes import sync
 from noregret.passes.dual import dual, gap, joint
 from noregret.passes.frame import block
@@ -189,9 +191,17 @@ class Shard(BalanceStep, DualStep, Witness):
     # Dual coordinate ascent beside the other shards.
 
     def visit(
-        self, weights: Vector, spread: float, far: float, every: int, turns: int
+        self,
+        weights: Vector,
+        spread: float,
+        far: float,
+        every: int,
+        turns: int,
+        shares: Sequence[int] | None = None,
     ) -> tuple[Any, tuple[int, int, float, float, float, float, float]]:
         """Visit one part in `turns` of the active rows as if others took the same steps.
+
+        shares: how much of that part each shard visits (`work_shares`) [default: all].
 
         Returns the step of theta, and: rows still active, rows visited, the largest movement, the
         sampled losses and parts of the gap, the squared lengths of the visits and of the step.
@@ -208,7 +218,9 @@ class Shard(BalanceStep, DualStep, Witness):
                 dual.shuffle(memory.order, np.uint64(self._active), self.random)
             )
         begin = self._visited
-        end = min(begin + self._turn, self._active)
+        full = self._turn
+        count = full if shares is None else visits_of(shares[self.number], full)
+        end = min(begin + count, self._active)
         mine = memory._replace(theta=local, order=memory.order[begin:end])
         course = dual.Course(np.uint64(end - begin), far, np.uint64(every))
         left, largest, lost, apart, length = dual.ascend(

@@ -26,6 +26,7 @@ from noregret.batch.shard import Size
 from noregret.batch.shard_balance import Balance
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
+from noregret.batch.work_shares import WorkShares
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.dual.dual import inner
@@ -157,6 +158,8 @@ class SharedSolver(Solver):
         #: Sum of the largest |theta_j| of the passes since theta was computed from the slopes.
         self.travelled = 0.0
         self.leaps = DualNewton(problem, self.workers)
+        #: How many rows each shard visits in a turn; None for full shares.
+        self.work: WorkShares | None = None
 
     def first_theta(self) -> Vector:
         """Return the theta of the slopes on the shards."""
@@ -254,11 +257,13 @@ class SharedSolver(Solver):
         problem, before = self.problem, self.active
         every = 1 << (before // SAMPLE).bit_length()
         kappa = problem.mirror.kappa(0.5 * float(inner(self.theta, self.theta)), 0.0, 1.0)
-        step, rest = self.workers.add(
-            "visit", kappa * self.theta, self.spread, self.far, every, self.turns
-        )
+        given = kappa * self.theta, self.spread, self.far, every, self.turns
+        shares = () if self.work is None else (self.work.of(self.passes + 1),)
+        step, rest = self.workers.add("visit", *given, *shares)
         step = whole(step)
         active, visited, largest, lost, apart, length, squares = zip(*rest, strict=True)
+        if self.work is not None:
+            self.work.made(self.passes + 1, visited, active, self.workers.seconds)
         if not math.isfinite(max(largest)):
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
         parts, square = sum(squares), float(inner(step, step))
@@ -315,6 +320,15 @@ class SharedSolver(Solver):
                 f"the weights differ by {away:.3g} from those of the dual variables of all shards: "
                 "a step was lost or made twice"
             )
+
+    def interrupted(self) -> None:
+        """Drop an unfinished round; after an unfinished turn take theta from the slopes."""
+        if self.newton:
+            # Its slopes prove little.
+            self.workers.call("take", 0.0)
+        else:
+            # The slopes of some shards have moved, and theta has not.
+            self.theta = self.first_theta()
 
     def kept(self, new: Solution) -> Solution:
         """Return the new solution with earlier weights in place of its own if they are better."""

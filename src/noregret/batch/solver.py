@@ -75,10 +75,14 @@ class Solver:
         except KeyboardInterrupt:
             # Any slopes prove a bound, those of an interrupted pass too: examine them.
             self.looked = -1
+            self.interrupted()
         finally:
             if self.line is not None:
                 self.line.clear()
         return self.best if self.best and self.looked == self.passes else self.look()
+
+    def interrupted(self) -> None:
+        """Make what an interrupted pass has left ready to be examined."""
 
     def step(self) -> bool:
         """Make one or more passes, report them; return whether the run ends here."""

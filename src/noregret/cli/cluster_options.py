@@ -71,6 +71,20 @@ CLUSTER_OPTIONS = (
         "Go on from the last state in the folder of --checkpoint.",
         kind=bool,
     ),
+    _cluster(
+        "balance_work",
+        "hindsight",
+        "Let a shard at a slow worker visit fewer rows in a turn. The result then depends on"
+        " measured seconds; the visits are logged in the file work.jsonl of --checkpoint.",
+        kind=bool,
+    ),
+    _cluster(
+        "replay_work",
+        "hindsight",
+        "Visit as many rows as this log of --balance-work says, for the same result.",
+        kind=Path,
+        value="LOG",
+    ),
     _cluster("picture", "hindsight", "Draw the gap of --cluster to this file.", kind=Path),
     _cluster(
         "timeout",

@@ -40,6 +40,8 @@ def hindsight(
     cluster: str | None,
     checkpoint: Path | None,
     resume: bool,
+    balance_work: bool,
+    replay_work: Path | None,
     picture: Path | None,
     timeout: float | None,
     top: int,
@@ -59,6 +61,9 @@ def hindsight(
             ),
             "--checkpoint, --picture and --timeout belong to --cluster": (
                 cluster is None and any(one is not None for one in (checkpoint, picture, timeout))
+            ),
+            "--balance-work and --replay-work belong to --cluster": (
+                cluster is None and (balance_work or replay_work is not None)
             ),
             "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
             "--bias is solved in memory only: elsewhere the intercept is a feature": (
@@ -83,7 +88,8 @@ def hindsight(
             given, rule, chosen, form,
             limits | {
                 "shards": shards or 8, "address": cluster, "resume": resume,
-                "timeout": timeout or 600.0,
+                "timeout": timeout or 600.0, "balance_work": balance_work,
+                "replay_work": None if replay_work is None else str(replay_work),
                 "checkpoint": None if checkpoint is None else str(checkpoint),
             },
             table=not as_json,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from noregret.cli.hindsight import Found
 from noregret.cli.writing import Output, fitted, to_json
 from noregret.extras import require_extra
 from noregret.rounding import down, down_each, up, up_each
-from noregret.runs.interrupt import unwinding
+from noregret.runs.interrupt import ENDING, Interrupted, Terminated, unwinding
 from noregret.runs.progress import PassingLine
 from noregret.vocabulary.learners import Spec, make_loss
 
@@ -51,14 +54,13 @@ def solved(
         console.print(_line(_cells(now)))
 
     line = PassingLine("starting workers, which read the files")
-    try:
-        # Ctrl-C is an exception within, upon which the solver returns what it has.
-        with unwinding(signal.SIGINT):
-            solution = hindsight(
-                given.files, loss, **form, **options, reading=given.how(rule), progress=tell
-            )
-    finally:
-        line.clear()
+    kept = options["checkpoint"]
+    remedy = f"--resume goes on from the last state in {kept}" if kept else "nothing was kept"
+    # Upon Ctrl-C the solver returns what it has.
+    with ended(line, remedy):
+        solution = hindsight(
+            given.files, loss, **form, **options, reading=given.how(rule), progress=tell
+        )
     gathered = solution.gathered
     assert gathered is not None
     rounds = [asdict(one) for one in solution.rounds]
@@ -106,12 +108,10 @@ def learnt(
 
     line = PassingLine("starting workers, which read the files")
     rule = given.label_rule(make_loss(spec.loss).labels)
-    try:
+    with ended(line, "nothing was written"):
         found = learn(
             given.files, spec, radius=radius, reading=given.how(rule), progress=tell, **options
         )
-    finally:
-        line.clear()
     if weights is not None:
         with Output(weights) as output:
             output.numbers(found.weights)
@@ -125,6 +125,29 @@ def learnt(
         print(to_json(told))
     else:
         print(("\n" if due else "") + fitted(certificate.text(radius)))
+
+
+@contextmanager
+def ended(line: PassingLine, remedy: str) -> Iterator[None]:
+    """Within, signals end the workers, and then the program with one line.
+
+    Args:
+        line: of progress, cleared at the end.
+        remedy: what the line ends with.
+    """
+    try:
+        with (
+            unwinding(signal.SIGINT),
+            unwinding(*(set(ENDING) - {signal.SIGINT}), error=Terminated),
+        ):
+            yield
+    except (Interrupted, Terminated) as end:
+        line.clear()
+        name = signal.Signals(end.code - 128).name
+        print(f"noregret: ended by {name}; workers are stopped, {remedy}", file=sys.stderr)
+        raise
+    finally:
+        line.clear()
 
 
 def _cells(now: Any) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from noregret.batch.problem import WIDTHS, Solution, closed
 from noregret.batch.shared import SharedProblem, SharedSolver
 from noregret.batch.solver import require_options, trusted
 from noregret.batch.verifying import verified
+from noregret.batch.work_shares import WorkShares, chosen_shares
 from noregret.cluster.batch_host import BatchHost
 from noregret.cluster.checkpoints import Checkpoints
 from noregret.cluster.errors import ClusterError, WorkerLost
@@ -48,6 +49,8 @@ class Round:
     #: Calls of all shards, and those of them that add vectors: the rounds of the literature.
     calls: int
     vectors: int
+    #: Rows that each shard visited in the pass, where work is balanced.
+    visits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,9 @@ class ClusterSolver(SharedSolver):
         estimated = not self.newton and self.looked != self.passes
         gap = self.guess.gap if estimated else best.gap
         numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls, traffic.vectors
-        found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers)
+        made = self.work.logged.get(self.passes) if self.work is not None else None
+        visits = () if made is None else tuple(made.visits)
+        found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers, visits)
         self.rounds.append(found)
         if self.tell is not None:
             self.tell(found)
@@ -123,6 +128,8 @@ def hindsight(
     every: int = 10,
     resume: bool = False,
     timeout: float = 600.0,
+    balance_work: bool = False,
+    replay_work: str | None = None,
     progress: Callable[[Round], None] | None = None,
     reading: Reading | None = None,
 ) -> ClusterSolution:
@@ -150,6 +157,9 @@ def hindsight(
         every: passes between two checkpoints, at least 1 [default: 10].
         resume: go on from the last checkpoint in the folder [default: False].
         timeout: seconds within which every worker has to answer [default: 600].
+        balance_work: lower the visits of shards at slow workers, see `Session.solve`
+            [default: False].
+        replay_work: a log of such a run, whose numbers of visits are used [default: none].
         progress: called with each `Round`.
         reading: how files are read [default: labels as the loss needs them].
 
@@ -163,8 +173,9 @@ def hindsight(
         checkpoint=checkpoint, every=every, timeout=timeout, reading=reading,
     ) as run:  # fmt: skip
         return run.solve(
-            *objective, tol=tol, max_passes=max_passes, resume=resume, progress=progress
-        )
+            *objective, tol=tol, max_passes=max_passes, resume=resume, progress=progress,
+            balance_work=balance_work, replay_work=replay_work,
+        )  # fmt: skip
 
 
 @contextmanager
@@ -216,9 +227,15 @@ class Session:
         max_passes: int = MAX_PASSES,
         warm: bool = False,
         resume: bool = False,
+        balance_work: bool = False,
+        replay_work: str | None = None,
         progress: Callable[[Round], None] | None = None,
     ) -> ClusterSolution:
         """Return the best predictor for a map.
+
+        Balanced work lets a shard at a slow worker visit fewer rows in a turn (`work_shares`). The
+        result then depends on measured seconds; the visits are logged in the file work.jsonl
+        beside the checkpoints, and a run that replays that log finds the same bits.
 
         Args:
             mirror: the map, the same in all calls.
@@ -227,6 +244,9 @@ class Session:
             max_passes: turns of all shards, or Newton steps, at most [default: 10,000].
             warm: start from the dual variables of the call before [default: False].
             resume: go on from the last checkpoint of this call [default: False].
+            balance_work: lower the visits of shards at slow workers; Newton rounds, which narrow
+                rows and other maps get, make none [default: False].
+            replay_work: a log whose numbers of visits are used [default: none].
             progress: called with each `Round`.
         """
         require_options(tol, max_passes)
@@ -247,7 +267,8 @@ class Session:
             raise ClusterError(
                 f"{self.folder}: holds checkpoints of a run: resume it, or give another folder"
             )
-        return self._durable(problem, keeper, tol, max_passes, resume, progress)
+        work = chosen_shares(workers.pieces, keeper.folder, balance_work, replay_work, resume)
+        return self._durable(problem, keeper, tol, max_passes, resume, progress, work)
 
     def path(
         self, mirror: Mirror, strengths: Iterable[float], **options: Any
@@ -271,6 +292,7 @@ class Session:
         max_passes: int,
         resume: bool,
         progress: Callable[[Round], None] | None,
+        work: WorkShares | None,
     ) -> ClusterSolution:
         """Solve; after a lost worker go back to the last checkpoint, as often as it takes."""
         lost, stuck, reached = 0, 0, -1
@@ -281,6 +303,7 @@ class Session:
                 if solver is None:
                     solver = ClusterSolver(problem, tol, max_passes)
                     solver.keeper, solver.rounds, solver.tell = keeper, [], progress
+                    solver.work = work
                 if back:
                     keeper.restore(solver)
                     solver.rounds = [one for one in solver.rounds if one.passes <= solver.passes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import numpy as np
 from noregret.cluster.errors import ClusterError, WorkerLost, raised
 from noregret.cluster.worker import Worker, about
 from noregret.extras import require_extra
+from noregret.runs.interrupt import handlers_kept
 from noregret.workers import Entries, Traffic, Workers, shares
 
 LOCAL = "local"
@@ -26,8 +28,13 @@ SHARED = 1 << 16
 MOST_LOSSES = 5
 #: Seconds within which an address has to answer.
 CONNECTING = 10.0
-#: Ray neither reports its use nor warns about accelerators.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+#: Ray neither reports its use nor warns about accelerators, nor prints the error of a second worker
+#: after that of the first one was raised.
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+}
 
 
 @contextmanager
@@ -63,17 +70,42 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
     else:
         options["address"] = address
     try:
-        ray.init(**options, configure_logging=True)
-    except (ConnectionError, TimeoutError, ValueError, RuntimeError, OSError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        # What is half started could not be ended: signals wait until it is whole.
+        with handlers_kept(hold=address == LOCAL), _without_handlers(ray):
+            ray.init(**options, configure_logging=True)
+        yield
+    except _Refused as error:
         raise ClusterError(
-            f"{address}: no cluster answers ({reason}): start one with 'ray start --head', or "
+            f"{address}: no cluster answers ({error}): start one with 'ray start --head', or "
             "say 'local'"
         ) from None
-    try:
-        yield
     finally:
-        ray.shutdown()
+        with handlers_kept():
+            ray.shutdown()
+
+
+class _Refused(Exception):
+    """Ray could not start or connect."""
+
+
+@contextmanager
+def _without_handlers(ray: Any) -> Iterator[None]:
+    """Start Ray within; it sets no handler of SIGTERM where this program has one of its own.
+
+    Ray's handler would end the program in the middle of its start.
+    """
+    utils, name = getattr(ray._private, "utils", None), "set_sigterm_handler"
+    before = getattr(utils, name, None)
+    ours = before is not None and callable(signal.getsignal(signal.SIGTERM))
+    try:
+        if ours:
+            setattr(utils, name, lambda handler: None)
+        yield
+    except (ConnectionError, TimeoutError, ValueError, RuntimeError, OSError) as error:
+        raise _Refused(" ".join(str(error).split())[:200] or type(error).__name__) from None
+    finally:
+        if ours:
+            setattr(utils, name, before)
 
 
 def require_answer(address: str) -> None:
@@ -106,11 +138,18 @@ class RayWorkers(Workers):
 
         self.count, self.timeout, self._host = count, timeout, host
         self.pieces = shares(count, workers)
+        self.seconds = [0.0] * len(self.pieces)
         self.traffic = Traffic()
         self._ray = ray
         self._history: list[tuple[str, tuple[Any, ...]]] = []
-        self._actors: list[Any] = [self._start(k) for k in range(len(self.pieces))]
-        self._require_versions(range(len(self.pieces)))
+        self._actors: list[Any] = []
+        try:
+            for k in range(len(self.pieces)):
+                self._actors.append(self._start(k))
+            self._require_versions(range(len(self.pieces)))
+        except BaseException:
+            self.close()
+            raise
 
     def _start(self, k: int) -> Any:
         kind = self._ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
@@ -165,6 +204,7 @@ class RayWorkers(Workers):
         seconds = [float(found[k]["seconds"]) for k in sorted(found)]
         answers = [found[k]["found"] for k in sorted(found)]
         self._count(arguments, answers, time.perf_counter() - begin, max(seconds))
+        self.seconds = seconds
         return answers
 
     def renew(self) -> int:

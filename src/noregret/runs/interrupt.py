@@ -5,7 +5,8 @@ down send. A process has three ways to take them, and at every moment exactly on
 
 - From its first import on it leaves at once, without a word (`leave_at_once`): nothing is lost,
   and no import is left half done for an exception to be reported from.
-- While a file is being written they are exceptions (`unwinding`), so that temporary files go away.
+- While a file is being written or a cluster is used they are exceptions (`unwinding`), so that
+  temporary files go away and workers are ended.
 - While `learn` runs they are kept until the learner is whole, and then the model is saved
   (`Interruption`).
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -39,6 +41,17 @@ class Interrupted(KeyboardInterrupt):
         self.code = 128 + number
 
 
+class Terminated(SystemExit):
+    """The program was asked to end, and not by a person at its terminal who wants a result.
+
+    As a `SystemExit` it passes where KeyboardInterrupt makes a solver return what it has.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.code: int = 128 + number
+
+
 def leave_at_once() -> None:
     """Let every signal that asks for an end be obeyed without unwinding."""
     for number in ENDING:
@@ -50,26 +63,62 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(128 + number)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(number)
-
-
 @contextmanager
-def unwinding(*numbers: int) -> Iterator[None]:
-    """Within, signals raise `Interrupted` where they would have ended the process at once.
+def unwinding(
+    *numbers: int, error: type[Interrupted] | type[Terminated] = Interrupted
+) -> Iterator[None]:
+    """Within, signals raise an error where they would have ended the process at once.
 
     Args:
         numbers: The signals, all of ENDING by default.
+        error: What is raised [default: Interrupted].
     """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise error(number)
+
     # Where somebody else handles them, `learn` or a program that calls us, that stays so.
     ours = [n for n in numbers or ENDING if signal.getsignal(n) is _leave]
     try:
         for number in ours:
-            signal.signal(number, _raise)
+            signal.signal(number, end)
         yield
     finally:
         for number in ours:
             signal.signal(number, _leave)
+
+
+@contextmanager
+def handlers_kept(hold: bool = True) -> Iterator[None]:
+    """Within, a library may set handlers of its own; afterwards those of before are back.
+
+    Handlers of the system, as where SIGTERM ends the process, are left to the library. Other
+    threads than the main one cannot set handlers, and nothing is done there.
+
+    Args:
+        hold: Whether the first signal that arrives meanwhile waits for the end; the second one
+            acts at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {n: handler for n in ENDING if callable(handler := signal.getsignal(n))}
+    held: list[int] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        if held:
+            before[number](number, frame)
+        held.append(number)
+
+    try:
+        for number in before if hold else ():
+            signal.signal(number, keep)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if held:
+        before[held[0]](held[0], None)
 
 
 class Interruption:
