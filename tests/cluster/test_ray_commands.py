@@ -92,6 +92,8 @@ def test_options_that_do_not_go_with_a_cluster_are_refused(path: Path, tmp_path:
         ("learn", "--shards", "2"): "belong to --cluster",
         ("hindsight", "--l2", "1", "--resume"): "--resume needs --checkpoint",
         ("hindsight", "--l2", "1", "--checkpoint", str(tmp_path)): "belong to --cluster",
+        ("hindsight", "--l2", "1", "--balance-work"): "--replay-work belong to --cluster",
+        ("hindsight", "--l2", "1", "--replay-work", "log"): "--replay-work belong to --cluster",
         ("hindsight", "--l2", "1", "--picture", "gap.png"): "belong to --cluster",
         ("hindsight", "--l2", "1", "--cluster", "local", "--bias"): "--bias is solved in memory",
         ("hindsight", "--class-radius", "1", "--cluster", "local"): "radius goes with l2",

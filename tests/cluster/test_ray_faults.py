@@ -21,9 +21,9 @@ from tests.cli.program import ENVIRONMENT, ROOT, noregret, start
 
 pytestmark = [pytest.mark.soak, pytest.mark.compiled]
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'noregret[cluster]'")
-#: Seconds within which the processes of an ended run are gone; Ray's agents look only now and then
-#: whether those of a killed driver are still there.
-GONE = 120.0
+#: Seconds within which the processes of an ended run are gone, and of one whose driver was killed:
+#: Ray's agents look only now and then whether the others are still there.
+GONE, GONE_AFTER_KILL = 15.0, 120.0
 
 
 def run(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -91,9 +91,9 @@ def alive(processes: set[int]) -> set[int]:
     return found
 
 
-def require_gone(processes: set[int]) -> None:
+def require_gone(processes: set[int], seconds: float = GONE) -> None:
     assert processes
-    end = time.monotonic() + GONE
+    end = time.monotonic() + seconds
     while (left := alive(processes)) and time.monotonic() < end:
         time.sleep(0.1)
     assert not left, [Path(f"/proc/{one}/cmdline").read_text() for one in left]
@@ -148,8 +148,7 @@ def test_a_driver_that_is_ended_resumes_to_the_same_bits(
             f"noregret: ended by {name}; workers are stopped, --resume goes on from the last state "
             f"in {folder}\n"
         )
-        assert not alive(others)
-    require_gone(others)
+    require_gone(others, GONE_AFTER_KILL if name == "SIGKILL" else GONE)
     again, told = weights_of(wide, folder, "--resume")
     assert again == whole and told["cluster"]["rounds"][0]["passes"] >= 10
 
@@ -166,12 +165,12 @@ def test_ctrl_c_keeps_what_there_is(wide: str, tmp_path: Path) -> None:
     require_gone(others)
 
 
-@pytest.mark.parametrize("seconds", [1.0, 3.0, 5.0])
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_while_workers_start_ends_them(
     name: str, seconds: float, wide: str, tmp_path: Path
 ) -> None:
-    """From the first import on, where the program leaves at once, to the first passes."""
+    """From the first import on, where the program leaves at once, to the start of Ray."""
     number = getattr(signal, name)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     program = start(*command(wide, tmp_path / "kept", "--max-passes", "100000"), **pipes)

@@ -9,7 +9,9 @@ import pytest
 import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.cluster import Reader, gather
+from noregret.cluster.errors import raised
 from noregret.cluster.gathering import planned
+from noregret.cluster.worker import Worker
 from noregret.streams import Reading, StreamError
 from noregret.streams.errors import CutShort
 from tests.cluster.joint import gathered, same_as_one_process, workers, written
@@ -225,3 +227,17 @@ def test_nothing_in_any_file(tmp_path):
 def test_rows_of_another_worker():
     with pytest.raises(IndexError, match="shard 0 is hosted by another worker"):
         Reader([None], 1, 2).rows(0)
+
+
+def test_too_little_memory_at_a_worker(tmp_path, monkeypatch):
+    (path,) = written(tmp_path, "csv", GOOD)
+
+    def refused(self, *arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("noregret.cluster.reading.Held.append", refused)
+    worker = Worker("noregret.cluster.reading:Reader", 0, 1, 1)
+    answer = worker.ask("scan", planned(path, Reading(), 1))
+    assert str(raised(answer["error"])) == (
+        "a worker has too little memory for its shards: use more workers or more shards"
+    )

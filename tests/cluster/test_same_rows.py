@@ -165,6 +165,93 @@ def test_tables(tmp_path, kind):
     assert sum("distinct" in note for note in found.notes) == 1
 
 
+def parquet_file(path, rows, seed, group, cities=CITIES, labels=("a", "b")):
+    """Write rows of two columns of names and two of numbers, some of them missing."""
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    r = random.Random(seed)
+    # New names turn up until the end.
+    names = [[*cities[: 3 + k * len(cities) // rows], None] for k in range(rows)]
+    table = arrow.table(
+        {
+            "city": [r.choice(names[k]) for k in range(rows)],
+            "age": [r.choice([1.5, None, 3.0]) for _ in range(rows)],
+            "kind": [r.choice(names[k]) for k in range(rows)],
+            "words": [" ".join(r.choices(cities, k=2)) for _ in range(rows)],
+            "y": [r.choice(labels) for _ in range(rows)],
+        }
+    )
+    pyarrow.parquet.write_table(table, path, row_group_size=group)
+    return str(path)
+
+
+@pytest.mark.parametrize("batch", [16, 24, 1 << 14])
+@pytest.mark.parametrize("rule", ["binary", "classes"])
+def test_row_groups_of_parquet(tmp_path, monkeypatch, batch, rule):
+    """Also those that are smaller than a batch, or no multiple of one."""
+    pytest.importorskip("pyarrow")
+    from noregret.streams import table_inputs
+
+    monkeypatch.setattr(table_inputs, "BATCH", batch)
+    paths = [
+        parquet_file(tmp_path / f"t{k}.parquet", rows, k, group)
+        for k, (rows, group) in enumerate(((200, 20), (150, 7), (40, 40)))
+    ]
+    options = {"text": "words", "interactions": ["city*kind"], "labels": rule}
+    same_as_one_process(paths, (2, 7, 12), **options)
+    found = same_as_one_process(paths[0], (1, 3, 5), **options)
+    assert any(one.groups for one in found.files) == (batch < 30)
+
+
+def test_a_worker_reads_its_own_row_groups_only(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from noregret.streams import table_inputs
+
+    monkeypatch.setattr(table_inputs, "BATCH", 10)
+    path = parquet_file(tmp_path / "t.parquet", 400, 1, 10)
+    read = []
+    of_groups = table_inputs.TableFile._of_groups
+
+    def noted(self, reader, columns):
+        batches, total = of_groups(self, reader, columns)
+        if "city" in columns:
+            read.append(total)
+        return batches, total
+
+    monkeypatch.setattr(table_inputs.TableFile, "_of_groups", noted)
+    for count in (1, 2, 4):
+        read.clear()
+        found, _ = gathered(path, 4, count, labels="binary")
+        assert found.rows == [100] * 4 and sorted(read) == [100] * 4
+        assert [one.groups for one in found.files] == [
+            (10 * k, 10 * (k + 1), 100 * k) for k in range(4)
+        ]
+
+
+def test_refused_rows_and_labels_of_row_groups(tmp_path, monkeypatch):
+    """Messages have the row of the file, and the first one is that of one process."""
+    pytest.importorskip("pyarrow")
+    from noregret.streams import StreamError, labels, table_inputs
+
+    monkeypatch.setattr(table_inputs, "BATCH", 10)
+    monkeypatch.setattr(table_inputs, "LOOK", 50)
+    monkeypatch.setattr(labels, "LOOK", 50)
+    path = parquet_file(tmp_path / "t.parquet", 240, 3, 10)
+    found = same_as_one_process(
+        path, (1, 4, 6), labels="binary", missing="refuse", on_error="count"
+    )
+    assert found.refused > 20 and len(found.complaints) == 10
+    path = parquet_file(tmp_path / "u.parquet", 240, 4, 10, labels=("a",) * 30 + ("b", "c"))
+    for options in ({"labels": ("a", "b")}, {"missing": "refuse", "labels": "binary"}):
+        with pytest.raises(StreamError) as alone:
+            list(nr.read(path, **options))
+        for count in (1, 2, 4):
+            with pytest.raises(StreamError) as several:
+                gathered(path, 4, count, **options)
+            assert str(several.value) == str(alone.value)
+
+
 @pytest.mark.parametrize("rule", ["binary", "classes", "real"])
 def test_compact_form(tmp_path, rule):
     pytest.importorskip("pyarrow")

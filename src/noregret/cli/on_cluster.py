@@ -69,7 +69,7 @@ def solved(
         "rounds": rounds,
     }  # fmt: skip
     name = gathered.files[0].name
-    others = len(gathered.files) - 1
+    others = sum(one.groups is None or one.groups[0] == 0 for one in gathered.files) - 1
     return Found(
         solution, name + (f" and {others} more" if others else ""), sum(gathered.rows),
         gathered.width, gathered.names, solution.sizes, {"cluster": more},
@@ -135,19 +135,21 @@ def ended(line: PassingLine, remedy: str) -> Iterator[None]:
         line: of progress, cleared at the end.
         remedy: what the line ends with.
     """
-    try:
-        with (
-            unwinding(signal.SIGINT),
-            unwinding(*(set(ENDING) - {signal.SIGINT}), error=Terminated),
-        ):
+    others = set(ENDING) - {signal.SIGINT}
+    with unwinding(signal.SIGINT) as keys, unwinding(*others, error=Terminated) as ends:
+        try:
             yield
-    except (Interrupted, Terminated) as end:
-        line.clear()
-        name = signal.Signals(end.code - 128).name
-        print(f"noregret: ended by {name}; workers are stopped, {remedy}", file=sys.stderr)
-        raise
-    finally:
-        line.clear()
+        except (KeyboardInterrupt, SystemExit):
+            # Ray raises its own of either kind in the middle of a call.
+            if not keys + ends:
+                raise
+            line.clear()
+            number = (ends or keys)[-1]
+            name = signal.Signals(number).name
+            print(f"noregret: ended by {name}; workers are stopped, {remedy}", file=sys.stderr)
+            raise (Terminated if ends else Interrupted)(number) from None
+        finally:
+            line.clear()
 
 
 def _cells(now: Any) -> tuple[str, ...]:

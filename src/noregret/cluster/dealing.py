@@ -4,7 +4,8 @@ With at least as many files as shards, a shard gets whole neighbouring files. Wi
 has shards of its own, more of them the larger it is, and row r of a file with m shards belongs to
 shard r mod m of these: no row count is needed in advance, and however a reader cuts its blocks, the
 rows of a shard are the same. A large file of the compact form is dealt by batches in place of rows,
-so that a worker reads its own batches only. Either way, the files that neighbouring shards read are
+so that a worker reads its own batches only; one of Parquet comes in pieces, each a shard of its own
+(`row_groups`). Either way, the files that neighbouring shards read are
 neighbours.
 """
 
@@ -30,6 +31,18 @@ class File(NamedTuple):
     size: int | None
     #: How many batches it has, if it is of the compact form; 0 for all others.
     batches: int = 0
+    #: Begin and end of its row groups that one shard has, and the rows before them, if it is a
+    #: piece of a file of Parquet; None for a whole file.
+    groups: tuple[int, int, int] | None = None
+
+
+def bytes_of(files: Iterable[File]) -> int:
+    """Return how many bytes all files have, those of unknown size left out.
+
+    >>> bytes_of([File("a", 9, groups=(0, 2, 0)), File("a", 9, groups=(2, 3, 40)), File("b", 1)])
+    10
+    """
+    return sum(one.size or 0 for one in files if one.groups is None or one.groups[0] == 0)
 
 
 class Part(NamedTuple):
@@ -57,20 +70,40 @@ def deal(files: Iterable[File | tuple[Any, ...]], shards: int) -> list[list[Part
     [[(0, 0, 2)], [(0, 1, 2)], [(1, 0, 1)]]
     """
     given = [File(*one) for one in files]
-    known = [one.size for one in given]
-    sizes = [1 if None in known else max(size or 0, 1) for size in known]
     if shards < 1:
         raise ArgumentError("shards", "expected at least 1", shards)
-    if not sizes:
+    if not given:
         raise ArgumentError("files", "expected at least one")
-    if len(sizes) >= shards:
-        return [[*map(Part, range(*group))] for group in _groups(sizes, shards)]
-    counts = _proportional(sizes, shards)
+    if len(given) >= shards:
+        return [[*map(Part, range(*group))] for group in _groups(_sizes(given), shards)]
+    counts = shards_of(given, shards)
     return [
         [Part(file, place, of, 1 < of <= given[file].batches // FEWEST_BATCHES)]
         for file, of in enumerate(counts)
         for place in range(of)
     ]
+
+
+def _sizes(files: Sequence[File]) -> list[int]:
+    known = [one.size for one in files]
+    return [1 if None in known else max(size or 0, 1) for size in known]
+
+
+def shards_of(files: Sequence[File], shards: int) -> list[int]:
+    """Return how many shards each file gets, one for a piece of a file.
+
+    Args:
+        files: fewer than shards, or as many pieces.
+        shards: number of shards.
+
+    >>> piece = File("a", 90, groups=(0, 1, 0))
+    >>> shards_of([piece, piece, File("b", 20), File("c", 10)], 5)
+    [1, 1, 2, 1]
+    """
+    whole = [one for one in files if one.groups is None]
+    left = shards - (len(files) - len(whole))
+    counts = iter(_proportional(_sizes(whole), left) if whole else [])
+    return [next(counts) if one.groups is None else 1 for one in files]
 
 
 def _groups(sizes: Sequence[int], count: int) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from noregret.cluster.dealing import File, Part, deal
 from noregret.cluster.errors import raised
 from noregret.cluster.labelling import decide
 from noregret.cluster.reading import changed, writable
+from noregret.cluster.row_groups import in_pieces
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import STANDARD_INPUT, Input, Inputs, find
 from noregret.streams.labels import LabelMap
@@ -30,6 +31,7 @@ from noregret.streams.stream import KEPT
 from noregret.streams.svmlight import NumberedColumns
 from noregret.workers import Workers
 
+PARQUET = "parquet"
 _ONE_PROCESS = "can be read by one process only: save it to a file that every worker can read"
 
 
@@ -38,7 +40,8 @@ class Gathered:
     """What the driver knows of the rows that its workers hold.
 
     Attributes:
-        files: the files in their order; of text, those that are not empty.
+        files: the files in their order, some of Parquet in pieces; of text, those that are not
+            empty.
         rows: the number of rows of each shard.
         stored: the number of stored features of each shard.
         width: the number of columns.
@@ -159,6 +162,8 @@ def planned(inputs: Inputs, reading: Reading, shards: int) -> dict[str, Any]:
         from noregret.streams.binary_file import BinaryFile
 
         files = [file._replace(batches=BinaryFile(Path(file.name)).batches) for file in files]
+    if resolved.format == PARQUET and len(files) < shards:
+        files = in_pieces(files, shards)
     return {"files": files, "format": resolved.format, "reading": reading.as_dict()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from noregret.arguments import refuse
 from noregret.arrays import as_count
+from noregret.cluster.dealing import File, bytes_of
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import Gathered, gather, planned
 from noregret.cluster.ray_workers import RayWorkers, connected
@@ -61,7 +62,7 @@ def hosted(
     # Before any worker is started: files that are not there.
     plan = planned(inputs, reading, shards)
     with connected(address, workers):
-        require_memory(sum(size or 0 for _, size, *_ in plan["files"]))
+        require_memory(bytes_of(File(*one) for one in plan["files"]))
         hosts = RayWorkers(f"{kind.__module__}:{kind.__name__}", shards, workers, timeout)
         try:
             yield hosts, gather(hosts, inputs, reading)

@@ -164,12 +164,13 @@ def decide(
         bad = ordered[k]
         expected = reader.expected(y[:k])
         others = next((one.file for one in ordered[:k] if one.label in label_map), bad.file)
-        if classes is None and others != bad.file:
+        # Pieces of one file have the same name.
+        names = files[bad.file], files[others]
+        if classes is None and names[0] != names[1]:
             own, first = (
-                _listed(one.label for one in ordered if one.file == file)
-                for file in (bad.file, others)
+                _listed(one.label for one in ordered if files[one.file] == name) for name in names
             )
-            expected += f"; {files[bad.file]} has the labels {own}, and {files[others]} {first}"
+            expected += f"; {names[0]} has the labels {own}, and {names[1]} {first}"
         found = bad.label if isinstance(bad.label, str) else class_name(bad.label)
         complaints.append(f"{bad.place}: found label {found!r}{column}, expected {expected}")
     if complaints and on_error == "stop":

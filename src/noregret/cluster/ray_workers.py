@@ -71,7 +71,7 @@ def connected(address: str, workers: int, memory: int | None = None) -> Iterator
         options["address"] = address
     try:
         # What is half started could not be ended: signals wait until it is whole.
-        with handlers_kept(hold=address == LOCAL), _without_handlers(ray):
+        with _unblocked(), handlers_kept(hold=address == LOCAL), _without_handlers(ray):
             ray.init(**options, configure_logging=True)
         yield
     except _Refused as error:
@@ -89,23 +89,39 @@ class _Refused(Exception):
 
 
 @contextmanager
-def _without_handlers(ray: Any) -> Iterator[None]:
-    """Start Ray within; it sets no handler of SIGTERM where this program has one of its own.
+def _unblocked() -> Iterator[None]:
+    """Let SIGTERM through again afterwards, should it be blocked within."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    Ray's handler would end the program in the middle of its start.
+
+@contextmanager
+def _without_handlers(ray: Any) -> Iterator[None]:
+    """Start Ray within, which must not handle SIGTERM where this program has a handler of its own.
+
+    Ray sets one in Python, which would end the program in the middle of its start, and one in C,
+    which prints a trace. The latter comes with the connection: SIGTERM is blocked from there on,
+    when the processes of a local cluster, which would inherit that, are there.
     """
-    utils, name = getattr(ray._private, "utils", None), "set_sigterm_handler"
-    before = getattr(utils, name, None)
-    ours = before is not None and callable(signal.getsignal(signal.SIGTERM))
+    utils, worker = ray._private.utils, ray._private.worker
+    ours = callable(signal.getsignal(signal.SIGTERM))
+    before = utils.set_sigterm_handler, worker.connect
+
+    def connect(*arguments: Any, **options: Any) -> Any:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        return before[1](*arguments, **options)
+
     try:
         if ours:
-            setattr(utils, name, lambda handler: None)
+            utils.set_sigterm_handler, worker.connect = lambda handler: None, connect
         yield
     except (ConnectionError, TimeoutError, ValueError, RuntimeError, OSError) as error:
         raise _Refused(" ".join(str(error).split())[:200] or type(error).__name__) from None
     finally:
-        if ours:
-            setattr(utils, name, before)
+        utils.set_sigterm_handler, worker.connect = before
 
 
 def require_answer(address: str) -> None:

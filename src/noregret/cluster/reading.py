@@ -42,7 +42,7 @@ class Reader(Host):
         """Read the rows of all shards hosted here; return what was found, or the error.
 
         Args:
-            plan: `files`, the (name, size, batches) of all files of the run; `format`, theirs;
+            plan: `files`, the fields of `File` of all files of the run; `format`, theirs;
                 `reading`, how they are read, as `Reading.as_dict` returns it.
         """
         self._opened = False
@@ -61,6 +61,8 @@ class Reader(Host):
         stream: Any = Resolved([one.name for one in opened], plan["format"]).open(
             Reading.from_dict(plan["reading"])
         )
+        if any(one.groups for one in opened):
+            stream.restrict([one.groups for one in opened])
         if own[0]:
             stream.leave_first_out()
         self._labels, self._names, self._opened = LabelNotes(stream.labels), stream.names, True

@@ -66,15 +66,19 @@ def _leave(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def unwinding(
     *numbers: int, error: type[Interrupted] | type[Terminated] = Interrupted
-) -> Iterator[None]:
+) -> Iterator[list[int]]:
     """Within, signals raise an error where they would have ended the process at once.
+
+    Yields the signals that have arrived: code in C may turn an error into another one.
 
     Args:
         numbers: The signals, all of ENDING by default.
         error: What is raised [default: Interrupted].
     """
+    arrived: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
         raise error(number)
 
     # Where somebody else handles them, `learn` or a program that calls us, that stays so.
@@ -82,7 +86,7 @@ def unwinding(
     try:
         for number in ours:
             signal.signal(number, end)
-        yield
+        yield arrived
     finally:
         for number in ours:
             signal.signal(number, _leave)

@@ -8,7 +8,7 @@ unless they are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -120,10 +120,19 @@ class ArrowStream(Stream):
         # The number of values of a category is judged by the first rows of all.
         self._unseen.clear()
 
+    def restrict(self, groups: Sequence[tuple[int, int, int] | None]) -> None:
+        """Read some row groups only of each table that is a file of Parquet, None for all.
+
+        groups: begin and end of the row groups, and the rows before them.
+        """
+        for table, own in zip(self._tables, groups, strict=True):
+            if own is not None:
+                table.groups, table.before = own[:2], own[2]
+
     def _pieces(self) -> Generator[Parsed, None, None]:
         done = 0
         for number, table in enumerate(self._tables):
-            row = 1
+            row = 1 + table.before
             for batch, position in table.batches(list(self._roles)):
                 with arrow_errors(table.name):
                     parsed = self._parse(batch)

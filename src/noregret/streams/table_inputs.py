@@ -66,6 +66,9 @@ class Table(ABC):
     size: int | None = None
     #: The names and types of its columns.
     schema: Any
+    #: Begin and end of the row groups that are read, None for all; and the rows before them.
+    groups: tuple[int, int] | None = None
+    before = 0
 
     @abstractmethod
     def head(self, columns: list[str]) -> list[Any]:
@@ -110,17 +113,52 @@ class TableFile(Table):
                 raise StreamError(f"{self.name}: a table without columns")
 
     def head(self, columns: list[str]) -> list[Any]:
-        """Return the first batches."""
-        with closing(self.batches(columns)) as batches:
-            return _enough(batch for batch, _ in batches)
+        """Return the first batches of the file, whatever row groups are read."""
+        groups, self.groups = self.groups, None
+        try:
+            with closing(self.batches(columns)) as batches:
+                return _enough(batch for batch, _ in batches)
+        finally:
+            self.groups = groups
+
+    def segments(self) -> list[tuple[int, int, int]]:
+        """Return begin, end and rows of the runs of row groups that are read together.
+
+        No batch reaches from one into the next. A run has BATCH rows or more, but for the last; a
+        file that is not of Parquet has none.
+        """
+        if not self.magic.startswith(_PARQUET):
+            return []
+        with arrow_errors(self.name), self._opened() as opened:
+            return self._segments(self._reader(opened).metadata)
+
+    def _segments(self, facts: Any) -> list[tuple[int, int, int]]:
+        found, begin, rows = [], 0, 0
+        for group in range(facts.num_row_groups):
+            rows += facts.row_group(group).num_rows
+            if rows >= BATCH or group + 1 == facts.num_row_groups:
+                found.append((begin, group + 1, rows))
+                begin, rows = group + 1, 0
+        return found
+
+    def _of_groups(self, reader: Any, columns: list[str]) -> tuple[Iterator[Any], int]:
+        """Return the batches of the row groups that are read, and their rows."""
+        first, last = self.groups or (0, reader.metadata.num_row_groups)
+        runs = [
+            one for one in self._segments(reader.metadata) if first <= one[0] and one[1] <= last
+        ]
+        batches = (
+            reader.iter_batches(BATCH, row_groups=[*range(begin, end)], columns=columns)
+            for begin, end, _ in runs
+        )
+        return itertools.chain.from_iterable(batches), sum(rows for *_, rows in runs)
 
     def _whole(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
         with self._opened() as file:
             reader = self._reader(file)
             batches, total = reader, 0
             if self.magic.startswith(_PARQUET):
-                batches = reader.iter_batches(batch_size=BATCH, columns=columns)
-                total = reader.metadata.num_rows
+                batches, total = self._of_groups(reader, columns)
             elif self.magic == _ARROW:
                 batches = map(reader.get_batch, range(reader.num_record_batches))
                 total = reader.num_record_batches
