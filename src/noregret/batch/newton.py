@@ -115,6 +115,8 @@ class Joint:
         self.delta, self.free, self.tilt = delta, free, tilt
         self.steps = 0
         self.solved = False
+        #: How far the last step moved the bias; before a step it may be anywhere.
+        self.swing = math.inf
 
     def width(self, here: Point, gap: float) -> float:
         """Return a delta with which the proximal term is about the gap."""
@@ -160,6 +162,9 @@ class Joint:
         while self.steps < most:
             pulled = self.pull(here)
             gap, back = self.apart(here, pulled)
+            if self.free and pulled.excess != 0.0:
+                # That gap is for this bias alone: add what another one may gain.
+                gap += abs(pulled.excess) * self.swing
             if gap <= max(goal, ENOUGH * back):
                 self.solved = True
                 break
@@ -169,6 +174,7 @@ class Joint:
                 # The slopes are those of the last point that was tried.
                 self.answer(here.weights, here.bias)
                 break
+            self.swing = abs(there.bias - here.bias)
             here = there
         return here
 
