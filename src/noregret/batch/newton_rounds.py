@@ -57,7 +57,7 @@ class Rounds:
         if self.theta is None:
             self.theta = -problem.gradient(slopes)[0] / problem.strength
         self.given[:] = slopes
-        here, steps, self.delta = newton_round(
+        here, steps, self.delta, _ = newton_round(
             problem, self.workers, self.size, (self.theta, bias), self.delta, gap, goal,
             min(MOST_STEPS, most), self.free,
         )  # fmt: skip

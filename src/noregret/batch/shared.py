@@ -208,7 +208,7 @@ class SharedSolver(Solver):
         gap: that of the slopes; goal: the gap at which the run ends.
         """
         problem, start = self.problem, (self.away_from_zero(), 0.0)
-        here, steps, self.delta = newton_round(
+        here, steps, self.delta, _ = newton_round(
             problem, self.workers, problem.size, start, self.delta, gap, goal, most
         )
         return here, steps

@@ -27,7 +27,7 @@ class BiasRounds(SharedSolver):
     def play(self, gap: float, goal: float, most: int) -> tuple[Point, int]:
         """Return the point of a round; the slopes that it offers are balanced."""
         problem, start = self.problem, (self.away_from_zero(), self.bias)
-        here, steps, self.delta = newton_round(
+        here, steps, self.delta, _ = newton_round(
             problem, self.workers, problem.size, start, self.delta, gap, goal, most, free=True
         )
         problem.balance.balance()
