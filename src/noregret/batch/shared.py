@@ -131,15 +131,29 @@ class LostStep(RuntimeError):
     """The weights do not belong to the slopes of the shards: a step was lost or done twice."""
 
 
+class Watch:
+    """What is called around every step of a solver over shards: to keep its state, to report."""
+
+    def before(self, solver: SharedSolver) -> None:
+        """Before a step; the state of the solver and that of the shards belong together."""
+
+    def after(self, solver: SharedSolver, done: bool) -> None:
+        """After a step; done: whether the run ends here."""
+
+
 @dataclass(eq=False)
 class SharedSolver(Solver):
     """Minimise sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w) over rows on shards.
 
     A pass is a turn of all shards, or a Newton step. The slopes stay where the rows are, so that
     the solution has none.
+
+    Args:
+        watch: called around every step [default: nothing is].
     """
 
     problem: SharedProblem
+    watch: Watch = field(default=Watch(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,7 +185,14 @@ class SharedSolver(Solver):
         return int(min(max(features / least, 1.0), MOST_TURNS))
 
     def step(self) -> bool:
-        """Make a round of Newton steps, or a turn of visits."""
+        """Make a round of Newton steps, or a turn of visits, under the eyes of the watch."""
+        self.watch.before(self)
+        done = self.advance()
+        self.watch.after(self, done)
+        return done
+
+    def advance(self) -> bool:
+        """Make a round of Newton steps, or a turn of visits; return whether the run ends here."""
         if self.best is None:
             # Newton steps need to know how large the gap is.
             return self.look().converged or (not self.newton and self.turn())
