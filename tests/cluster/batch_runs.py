@@ -25,12 +25,12 @@ class Losing(Posted):
     Args:
         shards: number of shards.
         count: number of hosts.
-        losses: numbers of the calls at which a host ends.
+        losses: numbers of the calls after reading at which a host ends.
     """
 
     def __init__(self, shards: int, count: int, losses: tuple[int, ...] = ()) -> None:
         super().__init__([None] * shards, count, host=batch.BatchHost)
-        self.losses, self.asked, self.lost = set(losses), 0, 0
+        self.losses, self.asked = set(losses), 0
         self.history: list[Any] = []
 
     def hosts(self, method: str, *arguments: Any) -> list[Any]:
@@ -38,7 +38,6 @@ class Losing(Posted):
         if method in SETTING_UP:
             self.history.append((method, arguments))
         elif self.asked in self.losses:
-            self.lost += 1
             begin, end = shares(self.count, len(self._hosts))[0]
             self._hosts[0] = batch.BatchHost([None] * (end - begin), begin, self.count)
             raise WorkerLost("1 worker ended")
@@ -60,18 +59,20 @@ def session(
     workers: int = 1,
     every: int = 2,
     losses: tuple[int, ...] = (),
+    labels: Any = None,
 ) -> Iterator[batch.Session]:
     """Read files and give out a session over threads."""
     hosts = Losing(shards, workers, losses)
     rule: Any = {"sign": "binary", "class": "classes"}.get(loss.labels, "real")
-    found = gather(hosts, files, labels=rule)
+    found = gather(hosts, files, labels=labels or rule)
     batch.require_one_score(loss)
     name = batch.plain("loss", batch.one_score(loss))
     spec = {"loss": name, "seed": 0, "width": found.width}
+    hosts.asked = 0
     yield batch.Session(hosts, loss, spec, found, str(folder), every)
 
 
-def rows_of(classes: int, count: int = 60, width: int = 5, seed: int = 0) -> tuple[Any, Any]:
+def rows_of(classes: int, count: int = 36, width: int = 4, seed: int = 0) -> tuple[Any, Any]:
     """Return sparse rows, and labels -1 and 1 or indices of classes in the order of the rows."""
     random = np.random.default_rng(seed)
     X = sp.csr_array(random.normal(size=(count, width)) * (random.random((count, width)) < 0.7))
@@ -83,7 +84,7 @@ def rows_of(classes: int, count: int = 60, width: int = 5, seed: int = 0) -> tup
     return X, 2.0 * y - 1.0 if classes == 2 else y
 
 
-def written(folder: Path, X: Any, y: Any, files: int = 3) -> list[str]:
+def written(folder: Path, X: Any, y: Any, files: int = 2) -> list[str]:
     """Write rows to svmlight files; return their paths."""
     paths = []
     for k, part in enumerate(np.array_split(np.arange(len(y)), files)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,20 @@ def numbers(found: Any) -> Any:
         found.primal, found.dual, found.passes, found.converged, found.bias,
         found.weights.tobytes(), found.objective,
     )  # fmt: skip
+
+
+class Stopped(Exception):
+    """A driver that ends in the middle of a run."""
+
+
+def stopping(calls: int) -> Any:
+    """Return what ends a run after this many calls of all shards."""
+
+    def stop(now: Any) -> None:
+        if now.calls >= calls:
+            raise Stopped
+
+    return stop
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +88,17 @@ def test_workers_losses_and_checkpoints_change_no_bit(
 ) -> None:
     files, _, _ = two
     loss = nr.losses.Hinge()
-    expected = numbers(solved(files, loss, form, tmp_path / "one", **TIGHT))
+    whole = solved(files, loss, form, tmp_path / "one", **TIGHT)
+    expected, calls = numbers(whole), whole.rounds[-1].calls
     assert numbers(solved(files, loss, form, tmp_path / "two", workers=3, **TIGHT)) == expected
-    for call in (8, 20, 41, 60):
-        folder = tmp_path / f"lost-{call}"
-        found = solved(files, loss, form, folder, workers=2, losses=(call,), **TIGHT)
+    for part in (0.3, 0.6, 0.9):
+        folder, losses = tmp_path / f"lost-{part}", (int(part * calls),)
+        found = solved(files, loss, form, folder, workers=2, losses=losses, **TIGHT)
         assert found.lost == 1
-        assert numbers(found) == expected, f"a worker lost at call {call}"
+        assert numbers(found) == expected, f"a worker lost after {part} of the calls"
     folder = tmp_path / "resumed"
-    part = solved(files, loss, form, folder, max_passes=5, every=1, **TIGHT)
-    assert not part.converged
+    with pytest.raises(Stopped):
+        solved(files, loss, form, folder, every=1, progress=stopping(calls // 2), **TIGHT)
     assert numbers(solved(files, loss, form, folder, resume=True, **TIGHT)) == expected
 
 
@@ -108,20 +122,6 @@ def test_one_session_solves_several_forms(two: Any, tmp_path: Path) -> None:
         assert [numbers(run.solve(*batch.form(**one))) for one in forms] == alone
 
 
-def test_the_gap_with_a_bias_is_the_verified_one(two: Any, tmp_path: Path) -> None:
-    """The verification sees the bias: at another one it finds another objective."""
-    files, _, _ = two
-    with session(files, nr.losses.Hinge(), tmp_path) as run:
-        found = run.solve(*batch.form(l2=0.3, bias=True), **TIGHT)
-        spoilt = replace(found, bias=found.bias + 1.0)
-        problem, keeper, _ = run._opened(batch.form(l2=0.3, bias=True), None, True)
-        kind = batch.solver_of(problem)
-        solver = kind(problem, 1e-7)
-        again = run._proved(solver, spoilt, batch.Recorder(keeper), 0)
-    assert again.primal > found.primal + 0.1 and not again.converged
-    assert again.dual == pytest.approx(found.dual, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     "form", [{"l2": 0.3}, {"radius": 0.8},
              {"mirror": nr.mirrors.ElasticNet(0.4), "strength": 0.5}], ids=str
@@ -134,45 +134,27 @@ def test_each_class_against_the_rest_as_in_memory(
     several = nr.losses.OneAgainstRest(loss)
     alone = nr.hindsight(X, y, several, **form, **TIGHT)
     found = solved(files, several, form, tmp_path / "one", **TIGHT)
-    assert found.converged and found.weights.shape == (5, 3)
+    assert found.converged and found.weights.shape == (4, 3)
     assert max(found.dual, alone.dual) <= min(found.primal, alone.primal)
     np.testing.assert_allclose(found.weights, alone.weights, atol=2e-2)
     assert found.objective == alone.objective
     assert found.gathered.label_map == {"0": 0.0, "1": 1.0, "2": 2.0}
-    again = solved(files, several, form, tmp_path / "two", workers=3, **TIGHT)
-    assert numbers(again) == numbers(found)
-    lost = solved(files, several, form, tmp_path / "lost", losses=(60, 130), workers=2, **TIGHT)
-    assert lost.lost == 2 and numbers(lost) == numbers(found)
-    # The sum of the classes is rounded outwards.
-    parts = [
-        solved(files, several, form, tmp_path / "one", resume=True, tol=1e-7)
-        for _ in range(1)
-    ]  # fmt: skip
-    assert numbers(parts[0]) == numbers(found)
 
 
-def test_a_driver_resumes_in_the_middle_of_the_classes(three: Any, tmp_path: Path) -> None:
-    """The first class has its checkpoints, the third has none yet."""
+def test_several_classes_survive_lost_workers_and_drivers(three: Any, tmp_path: Path) -> None:
+    """Also between two classes: the first has its checkpoints, the third has none yet."""
     files, _, _ = three
     loss, form = nr.losses.OneAgainstRest(nr.losses.Hinge()), {"l2": 0.05}
-    expected = numbers(solved(files, loss, form, tmp_path / "whole", **TIGHT))
-
-    class Stopped(Exception):
-        pass
-
-    passes: list[int] = []
-
-    def stop(now: Any) -> None:
-        passes.append(now.passes)
-        if passes.count(0) == 2 and now.passes > 3:
-            raise Stopped
-
+    whole = solved(files, loss, form, tmp_path / "whole", **TIGHT)
+    expected, calls = numbers(whole), whole.rounds[-1].calls
+    losses = calls // 4, calls // 2
+    lost = solved(files, loss, form, tmp_path / "lost", losses=losses, workers=3, **TIGHT)
+    assert lost.lost == 2 and numbers(lost) == expected
     folder = tmp_path / "stopped"
     with pytest.raises(Stopped):
-        solved(files, loss, form, folder, every=1, progress=stop, **TIGHT)
+        solved(files, loss, form, folder, every=1, progress=stopping(calls // 2), **TIGHT)
     assert sorted(one.name for one in folder.iterdir()) == ["call-0", "call-1"]
-    found = solved(files, loss, form, folder, every=1, resume=True, **TIGHT)
-    assert numbers(found) == expected
+    assert numbers(solved(files, loss, form, folder, every=1, resume=True, **TIGHT)) == expected
 
 
 def test_classes_are_summed_with_rounding_outwards(three: Any, tmp_path: Path) -> None:
@@ -196,7 +178,7 @@ def test_what_is_not_solved_is_refused_in_one_line(two: Any, three: Any, tmp_pat
         (three, nr.losses.Softmax(), {"l2": 1.0}, "Softmax joins several scores.*OneAgainstRest"),
         (three, nr.losses.MulticlassHinge(), {"l2": 1.0}, "MulticlassHinge joins several scores"),
         (three, rest, {"l2": 1.0, "bias": True}, "OneAgainstRest takes no bias"),
-        (three, hinge, {"l2": 1.0}, "3"),
+        (three, hinge, {"l2": 1.0}, "found label '2', expected 0/1"),
         (two, hinge, {"radius": 1.0, "bias": True}, "in a ball add a constant feature"),
         (two, hinge, {}, "give radius=, l2= or strength="),
         (two, nr.losses.NegativeLog(), {"l2": 1.0, "bias": True}, "falls forever along a bias"),
@@ -210,14 +192,18 @@ def test_what_is_not_solved_is_refused_in_one_line(two: Any, three: Any, tmp_pat
         list(run.path(nr.mirrors.Euclidean(), [2.0, 1.0]))
 
 
-def test_class_indices_may_be_read_as_numbers(tmp_path: Path) -> None:
-    """Then the classes are those of the largest index, and other numbers are refused."""
+def test_class_indices_may_be_read_as_numbers(three: Any, tmp_path: Path) -> None:
+    """Then there are as many classes as the largest index says; other numbers are refused."""
     X, y = rows_of(3)
-    files = written(tmp_path, X, y)
     loss = nr.losses.OneAgainstRest()
-    hosts = []
-    for path in (files, [*files[:2], written(tmp_path, X[:3], y[:3] + 0.5, 1)[0]]):
-        with session(path, loss, tmp_path / f"run{len(hosts)}") as run:
-            hosts.append(run)
-    with pytest.raises(ValueError, match="give radius"):
-        batch.form()
+    files = written(tmp_path, X, y)
+    with session(files, loss, tmp_path / "a", labels="real") as run:
+        found = run.solve(*batch.form(l2=0.3))
+    assert not found.gathered.label_map
+    assert numbers(found) == numbers(solved(three[0], loss, {"l2": 0.3}, tmp_path / "b"))
+    files = written(tmp_path, X, y + 0.5)
+    with (
+        session(files, loss, tmp_path / "c", labels="real") as run,
+        pytest.raises(ValueError, match=r"0\.5 is not a class index"),
+    ):
+        run.solve(*batch.form(l2=0.3))
