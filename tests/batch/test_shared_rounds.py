@@ -125,6 +125,19 @@ def test_a_large_ball_is_no_harder(radius: float) -> None:
         require_agreement(RADIUS, problem, found, 1e-6)
 
 
+@pytest.mark.parametrize("l2", [0.01, 0.02])
+def test_a_round_that_was_not_solved_is_not_played_again(l2: float) -> None:
+    """With the same width of its smoothing it would fail in the same way, forever."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 5)) * (random.random((60, 5)) < 0.7)
+    scores = X @ random.normal(size=(5, 3)) + 0.3 * random.normal(size=(60, 3))
+    y = np.where(scores.argmax(axis=1) == 2, 1.0, -1.0)
+    for loss in (nr.losses.Hinge(), nr.losses.Absolute()):
+        problem = Problem.of(X, y, loss, None, l2)
+        found = solver_of(problem, shards_of(problem, 4), True, tol=1e-8, max_passes=100).run()
+        assert found.converged
+
+
 def test_theta_far_beyond_a_ball_comes_back() -> None:
     """There weights do not react to theta, so that a Newton step alone would not move them."""
     problem = drawn(RADIUS, nr.losses.WinnowHinge(), 3.387, seed=111, width=1)

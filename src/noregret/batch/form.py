@@ -52,4 +52,6 @@ def form(
         return Form(Ball(radius), as_positive("l2", l2))
     if l2 is not None:
         return Form(Euclidean(), as_positive("l2", l2), bias=bias)
-    return Form(mirror or Euclidean(), as_positive("strength", strength), bias=bias)
+    # Of all rows at once: a threshold that grows with the rounds is then a 1-norm.
+    shape = mirror.standing() if isinstance(mirror, Mirror) else mirror or Euclidean()
+    return Form(shape, as_positive("strength", strength), bias=bias)

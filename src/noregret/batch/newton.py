@@ -319,6 +319,7 @@ def newton_round(
     most: int,
     free: bool = False,
     tilt: Vector | None = None,
+    follow: bool = True,
 ) -> tuple[Point, int, float, bool]:
     """Solve the problem smoothed around the given slopes, by at most `most` Newton steps.
 
@@ -333,6 +334,8 @@ def newton_round(
         most: steps, at most.
         free: whether there is a bias that the regulariser does not count [default: False].
         tilt: t of a term <t, w> added to the objective [default: none].
+        follow: whether the width follows the gap, too; after a round that was not solved it must
+            not, or that round would be played again and again [default: True].
 
     Returns the point found, the steps made, the largest width for the next round, and whether the
     round was solved.
@@ -340,7 +343,8 @@ def newton_round(
     smooth = objective.loss.curvature() < math.inf
     round_ = Joint(objective, workers, size, 0.0, free, tilt)
     if not smooth:
-        delta = min(delta, round_.width(round_.point(*start), gap))
+        if follow:
+            delta = min(delta, round_.width(round_.point(*start), gap))
         round_ = Joint(objective, workers, size, delta, free, tilt)
     here = round_.point(*start)
     if not here.value < math.inf:

@@ -36,7 +36,7 @@ NO_SLOPES = np.empty(0)
 #: Least trust in guesses of the gap.
 LOWEST_TRUST = 1e-4
 #: Numbers that a checkpoint keeps.
-NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual", "travelled")
+NUMBERS = ("passes", "looked", "delta", "solved", "spread", "far", "active", "dual", "travelled")
 #: Largest part by which theta may differ from the sum of the rows times their slopes,
 DRIFT = 1e-7
 #: and by how many roundings of that sum and of steps: where they cancel little of theta is left.
@@ -164,6 +164,8 @@ class SharedSolver(Solver):
         self.theta: Vector = self.first_theta()
         #: Largest width by which Newton rounds smooth the losses.
         self.delta = math.inf
+        #: Whether the last round of Newton steps was solved.
+        self.solved = True
         #: sigma', the distance within which a settled slope must stay, and the rows still active.
         self.spread, self.far = float(self.workers.count), FAR
         self.active = problem.size.counted
@@ -229,9 +231,10 @@ class SharedSolver(Solver):
         gap: that of the slopes; goal: the gap at which the run ends.
         """
         problem, start = self.problem, (self.away_from_zero(), 0.0)
-        here, steps, self.delta, _ = newton_round(
-            problem, self.workers, problem.size, start, self.delta, gap, goal, most
-        )
+        here, steps, self.delta, self.solved = newton_round(
+            problem, self.workers, problem.size, start, self.delta, gap, goal, most,
+            follow=self.solved,
+        )  # fmt: skip
         return here, steps
 
     def away_from_zero(self) -> Vector:

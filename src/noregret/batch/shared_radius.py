@@ -28,7 +28,7 @@ SHARE = 0.05
 #: and the factor by which b rises at most: a smaller one makes Newton steps too long.
 RISE = 10.0
 #: Numbers that a checkpoint keeps beside those of every solver.
-KEPT = ("force", "moved", "solved", "part")
+KEPT = ("force", "moved", "part")
 #: Factor of the goal of a round after one that made no step.
 FINER = 0.01
 
@@ -43,8 +43,8 @@ class RadiusRounds(SharedSolver):
         self.centre: Vector = np.zeros(self.problem.width)
         #: b of the last round, 0 before the first, and how far the centre moved in it.
         self.force, self.moved = 0.0, 0.0
-        #: Whether the last round was solved, and the part of the usual goal that it had.
-        self.solved, self.part = False, 1.0
+        #: The part of the usual goal that the next round has.
+        self.part = 1.0
 
     def first_theta(self) -> Vector:
         """Return the theta of weights 0."""
@@ -68,7 +68,7 @@ class RadiusRounds(SharedSolver):
         around = replace(problem, mirror=Ball(radius), strength=force, radius=None)
         here, steps, self.delta, self.solved = newton_round(
             around, self.workers, problem.size, (theta, 0.0), self.delta, gap, self.part * goal,
-            most, tilt=-force * self.centre,
+            most, tilt=-force * self.centre, follow=self.solved,
         )  # fmt: skip
         if self.solved and steps == 0:
             # Near the best weights of this problem, and not of that in the ball.
