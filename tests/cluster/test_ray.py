@@ -19,6 +19,7 @@ from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import gather
 from noregret.cluster.ray_workers import RayWorkers
+from noregret.cluster.solution import ClusterSolution, Round
 from noregret.workers import Threads
 
 pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("ray_cluster")]
@@ -51,11 +52,13 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def in_threads(files: Any, loss: Any, shards: int, **options: Any) -> batch.ClusterSolution:
+def in_threads(files: Any, loss: Any, shards: int, **options: Any) -> ClusterSolution:
     """Solve with threads in place of processes."""
     workers = Threads([None] * shards, 1, host=batch.BatchHost)
-    found = gather(workers, files, labels="binary")
-    spec = {"loss": batch.plain("loss", loss), "seed": 0, "width": found.width}
+    rule: Any = {"class": "classes"}.get(loss.labels, "binary")
+    found = gather(workers, files, labels=rule)
+    name = batch.plain("loss", batch.one_score(loss))
+    spec = {"loss": name, "seed": 0, "width": found.width}
     run = batch.Session(workers, loss, spec, found, options.pop("folder"), 10)
     return run.solve(*batch.form(options.pop("l2")), **options)
 
@@ -69,13 +72,16 @@ def same(one: Any, other: Any) -> None:
 def test_processes_find_the_bits_of_threads(
     narrow: list[str], wide: str, workers: int, tmp_path: Path
 ) -> None:
-    for number, (files, loss, tol) in enumerate(
-        ((narrow, nr.losses.Logistic(), 1e-6), (wide, nr.losses.Hinge(), 1e-3))
-    ):
-        folder = str(tmp_path / str(number))
-        alone = in_threads(files, loss, 4, l2=0.05, tol=tol, folder=folder)
+    cases: list[Any] = [
+        (narrow, nr.losses.Logistic(), {"l2": 0.05, "tol": 1e-6}),
+        (wide, nr.losses.Hinge(), {"l2": 0.05, "tol": 1e-3}),
+    ]
+    if workers == 2:
+        cases.append((narrow, nr.losses.OneAgainstRest(), {"l2": 0.05}))
+    for number, (files, loss, options) in enumerate(cases):
+        alone = in_threads(files, loss, 4, folder=str(tmp_path / str(number)), **options)
         assert alone.converged
-        found = batch.hindsight(files, loss, l2=0.05, shards=4, workers=workers, tol=tol)
+        found = batch.hindsight(files, loss, shards=4, workers=workers, **options)
         same(found, alone)
         assert found.rounds[-1].sent > 0 and found.rounds[-1].calls == alone.rounds[-1].calls
 
@@ -107,7 +113,7 @@ def test_a_killed_worker_changes_no_bit(wide: str, tmp_path: Path) -> None:
         workers = run.workers
         threads = []
 
-        def kill(now: batch.Round) -> None:
+        def kill(now: Round) -> None:
             if now.passes in (4, 11) and len(threads) < 2:
                 threads.append(killing(workers, 1, 0.01, now.passes))
 
@@ -150,7 +156,7 @@ def test_what_is_wrong_is_one_line_on_the_driver(narrow: list[str], tmp_path: Pa
         ([*narrow, str(bad)], {}, r"bad.svm, line 2"),
         (str(tmp_path / "none.svm"), {}, "no such file"),
         (narrow, {"workers": 9, "shards": 8}, "9 workers for 8 shards"),
-        (narrow, {"l2": None}, "give l2= or strength="),
+        (narrow, {"l2": None}, "give radius=, l2= or strength="),
         (narrow, {"shards": 2000}, "2000"),
     ]
     for files, options, message in wrong:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from noregret.arguments import refuse
 from noregret.arrays import as_positive
+from noregret.combinations import require_kind
 from noregret.mirrors import Ball, Euclidean, Mirror
 
 
@@ -53,5 +54,6 @@ def form(
     if l2 is not None:
         return Form(Euclidean(), as_positive("l2", l2), bias=bias)
     # Of all rows at once: a threshold that grows with the rounds is then a 1-norm.
-    shape = mirror.standing() if isinstance(mirror, Mirror) else mirror or Euclidean()
-    return Form(shape, as_positive("strength", strength), bias=bias)
+    shape = Euclidean() if mirror is None else mirror
+    require_kind("mirror", shape)
+    return Form(shape.standing(), as_positive("strength", strength), bias=bias)
