@@ -62,6 +62,23 @@ def test_pieces_are_solved_as_the_whole(loss: Any, newton: bool, mirror: Any) ->
     assert problem.dual_lower(slopes) == pytest.approx(found.dual, rel=1e-9)
 
 
+@pytest.mark.parametrize("form", [{"radius": 0.7}, {"l2": 0.3, "bias": True}], ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_a_ball_and_a_bias_are_solved_over_files(
+    loss: Any, form: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binary, "BATCH_ROWS", 7)
+    X, y = stream()
+    weight = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(y))
+    path = tmp_path / "rows.arrow"
+    write_binary([block_of(X, y, weight)], path)
+    found = hindsight_files(path, loss, tol=1e-6, **form).solution
+    whole = nr.hindsight(X, y, loss, weight=weight, tol=1e-8, **form)
+    assert found.converged and found.objective == whole.objective
+    assert found.dual <= whole.primal and whole.dual <= found.primal
+    assert (found.bias != 0.0) == ("bias" in form)
+
+
 def test_the_order_of_visits_is_kept_between_two_readings() -> None:
     X, y = stream(40)
     problem = Problem.of(X, y, nr.losses.Hinge(), strength=0.1)
@@ -115,7 +132,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     hinge = nr.losses.Hinge()
     with pytest.raises(ValueError, match=r"memory.* 60 rows of 9 columns need \d+ MB"):
         hindsight_files(path, hinge, l2=0.2, memory=100)
-    with pytest.raises(ValueError, match="give l2="):
+    with pytest.raises(ValueError, match="give radius=, l2="):
         hindsight_files(path, hinge)
     write_binary([block_of(X, np.where(y > 0, 3.0, 4.0))], path)
     with pytest.raises(ValueError, match="label"):

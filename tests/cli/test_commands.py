@@ -85,6 +85,15 @@ def test_hindsight_is_exact_and_shows_its_gap(stream: Path, tmp_path: Path, call
         assert one["effect"] == one["weight"] * sizes[one["column"]]
     run = call("hindsight", stream, "--l2", "1", "--loss", "hinge", "--bias")
     assert "Best in hindsight" in run.stdout and "bias" in run.stdout
+    for form in (("--l2", "1", "--bias"), ("--class-radius", "3")):
+        inside = json.loads(call("hindsight", stream, *form, "--json").stdout)
+        read = json.loads(call("hindsight", stream, *form, "--memory", "900", "--json").stdout)
+        assert max(inside["dual"], read["dual"]) <= min(inside["primal"], read["primal"])
+        assert read["converged"] and read["objective"] == inside["objective"]
+        assert read["bias"] == pytest.approx(inside["bias"], abs=0.05)
+        assert read["features"] == inside["features"]
+    run = call("hindsight", stream, "--l2", "1", "--memory", "900", "--workers", "2")
+    assert run.returncode == 2 and "--memory is for one process, without --workers" in run.stderr
     run = call("hindsight", stream)
     assert run.returncode == 2 and "say over what: --class-radius, --l2" in run.stderr
 

@@ -15,6 +15,7 @@ import noregret as nr
 from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.ray_workers import connected
+from noregret.cluster.solution import Round
 from tests.cluster.solving import in_threads, wide_file
 
 HINGE = nr.losses.Hinge()
@@ -45,7 +46,7 @@ def lost_node(folder: Path) -> str:
     node = cluster.add_node(num_cpus=1)
     removed = []
 
-    def remove(now: batch.Round) -> None:
+    def remove(now: Round) -> None:
         if now.passes >= 7 and not removed:
             removed.append(now.passes)
             cluster.remove_node(node)
@@ -70,7 +71,7 @@ def node_without_successor(folder: Path) -> str:
     cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     node = cluster.add_node(num_cpus=1)
 
-    def remove(now: batch.Round) -> None:
+    def remove(now: Round) -> None:
         if now.passes == 7:
             cluster.remove_node(node)
 

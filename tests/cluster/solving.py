@@ -11,6 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from noregret.cluster import batch
 from noregret.cluster.gathering import gather
+from noregret.cluster.solution import ClusterSolution
 from noregret.workers import Threads
 
 
@@ -40,11 +41,13 @@ def wide_file(folder: Path, count: int = 400) -> str:
 
 def in_threads(
     files: Any, loss: Any, shards: int, workers: int = 1, **options: Any
-) -> batch.ClusterSolution:
+) -> ClusterSolution:
     """Solve with threads in place of processes."""
     hosts = Threads([None] * shards, workers, host=batch.BatchHost)
-    found = gather(hosts, files, labels="binary")
-    spec = {"loss": batch.plain("loss", loss), "seed": 0, "width": found.width}
+    rule: Any = {"class": "classes"}.get(loss.labels, "binary")
+    found = gather(hosts, files, labels=rule)
+    name = batch.plain("loss", batch.one_score(loss))
+    spec = {"loss": name, "seed": 0, "width": found.width}
     every = options.pop("every", 10)
     run = batch.Session(hosts, loss, spec, found, str(options.pop("folder")), every)
     return run.solve(*batch.form(options.pop("l2")), **options)

@@ -17,18 +17,30 @@ from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import gather
 from noregret.cluster.ray_workers import RayWorkers
+from noregret.cluster.solution import Round
 from tests.cluster.solving import in_threads, same
 
 pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("ray_cluster")]
 
 
-@pytest.mark.parametrize(("name", "workers"), [("narrow", 1), ("narrow", 2), ("wide", 1)])
+@pytest.mark.parametrize(
+    ("name", "loss", "tol", "workers"),
+    [
+        ("narrow", nr.losses.Logistic(), 1e-6, 1),
+        ("narrow", nr.losses.OneAgainstRest(), 1e-6, 2),
+        ("wide", nr.losses.Hinge(), 1e-3, 1),
+    ],
+)
 def test_processes_find_the_bits_of_threads(
-    name: str, workers: int, tmp_path: Path, request: pytest.FixtureRequest
+    name: str,
+    loss: Any,
+    tol: float,
+    workers: int,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     """Two workers of wide rows: below, with a slow one."""
     files = request.getfixturevalue(name)
-    loss, tol = {"narrow": (nr.losses.Logistic(), 1e-6), "wide": (nr.losses.Hinge(), 1e-3)}[name]
     alone = in_threads(files, loss, 4, l2=0.05, tol=tol, folder=str(tmp_path))
     assert alone.converged
     found = batch.hindsight(files, loss, l2=0.05, shards=4, workers=workers, tol=tol)
@@ -44,7 +56,7 @@ def test_a_slow_worker_is_waited_for_until_the_timeout(wide: str, tmp_path: Path
         first, second = run.workers.processes()
         stopped = []
 
-        def stop(now: batch.Round) -> None:
+        def stop(now: Round) -> None:
             if now.passes == 3:
                 os.kill(second, signal.SIGSTOP)
                 stopped.append(threading.Timer(1.0, os.kill, (second, signal.SIGCONT)))
@@ -91,7 +103,7 @@ def test_a_killed_worker_changes_no_bit(wide: str, tmp_path: Path) -> None:
         workers = run.workers
         threads = []
 
-        def kill(now: batch.Round) -> None:
+        def kill(now: Round) -> None:
             if now.passes in (4, 11) and len(threads) < 2:
                 threads.append(killing(workers, 1, 0.01, now.passes))
 
@@ -121,7 +133,7 @@ def test_what_is_wrong_is_one_line_on_the_driver(narrow: list[str], tmp_path: Pa
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         (str(tmp_path / "none.svm"), {}, "no such file"),
         (narrow, {"workers": 9}, "9 workers for 8 shards"),
-        (narrow, {"l2": None}, "give l2= or strength="),
+        (narrow, {"l2": None}, "give radius=, l2= or strength="),
         (narrow, {"timeout": 0.0}, "timeout must be above 0"),
     ]
     for files, options, message in wrong:

@@ -63,6 +63,14 @@ def test_hindsight_prints_a_table_and_a_verified_gap(
     alone = checked("hindsight", capsys.readouterr().out)
     assert found["dual"] <= alone["primal"] and alone["dual"] <= found["primal"]
     assert [one["name"] for one in found["top"]] == [one["name"] for one in alone["top"]]
+    free = ["hindsight", str(path), "--l2", "0.1", "--bias", "--json"]
+    assert commands.call([*free, "--cluster", "local", "--shards", "3"]) == 0
+    found = checked("hindsight", capsys.readouterr().out)
+    assert commands.call(free) == 0
+    alone = checked("hindsight", capsys.readouterr().out)
+    assert found["dual"] <= alone["primal"] and alone["dual"] <= found["primal"]
+    assert found["bias"] == pytest.approx(alone["bias"], abs=0.05) and found["bias"] != 0.0
+    assert found["features"] == alone["features"]
 
 
 def test_learn_prints_whose_loss_it_is(
@@ -95,8 +103,8 @@ def test_options_that_do_not_go_with_a_cluster_are_refused(path: Path, tmp_path:
         ("hindsight", "--l2", "1", "--balance-work"): "--replay-work belong to --cluster",
         ("hindsight", "--l2", "1", "--replay-work", "log"): "--replay-work belong to --cluster",
         ("hindsight", "--l2", "1", "--picture", "gap.png"): "belong to --cluster",
-        ("hindsight", "--l2", "1", "--cluster", "local", "--bias"): "--bias is solved in memory",
-        ("hindsight", "--class-radius", "1", "--cluster", "local"): "radius goes with l2",
+        ("hindsight", "--class-radius", "1", "--cluster", "local", "--bias"): "in a ball add",
+        ("hindsight", "--l2", "1", "--cluster", "local", "--loss", "softmax"): "of several classes",
         ("hindsight", "--l2", "1", "--cluster", "local", "--memory", "9"): "for one process",
         ("learn", "--cluster", "local", "--rate", "scale-free"): "cannot be mixed",
     }

@@ -128,7 +128,7 @@ class ExactObjective:
         pairs = zip(rows.indices[span], rows.values[span], strict=True)
         return [(int(j), Fraction(float(x))) for j, x in pairs]
 
-    def primal(self, weights: Any) -> Fraction:
+    def primal(self, weights: Any, bias: float = 0.0) -> Fraction:
         """Return P(w); of weights outside a ball or a box, that of the nearest multiple inside."""
         problem, w = self.problem, fractions(weights)
         mirror = problem.mirror
@@ -142,7 +142,7 @@ class ExactObjective:
         total = Fraction(0)
         for row, y, c, o in zip(self.rows, self.y, self.weight, self.offset, strict=True):
             if c > 0:
-                p = sum((w[j] * x for j, x in row), o)
+                p = sum((w[j] * x for j, x in row), o + Fraction(bias))
                 total += c * exact_loss(problem.loss, y, p)[0]
         if problem.radius is not None:
             return total
@@ -155,11 +155,27 @@ class ExactObjective:
 
     def dual(self, slopes: Any) -> Fraction | None:
         """Return D(s), of a ball a number at most 1e-60 below it; None where a slope is none."""
+        return self._dual(fractions(slopes))
+
+    def balanced_dual(self, slopes: Any) -> Fraction | None:
+        """Return the largest D(s) where one row takes all of sum c_i s_i, so that it is 0."""
+        exact = fractions(slopes)
+        excess = sum((c * s for c, s in zip(self.weight, exact, strict=True)), Fraction(0))
+        if excess == 0:
+            return self._dual(exact)
+        several = (
+            self._dual([*exact[:t], exact[t] - excess / c, *exact[t + 1 :]])
+            for t, c in enumerate(self.weight)
+            if c > 0
+        )
+        return max((one for one in several if one is not None), default=None)
+
+    def _dual(self, slopes: list[Fraction]) -> Fraction | None:
         problem = self.problem
         g = [Fraction(0)] * problem.rows.width
         total = Fraction(0)
         for row, y, c, o, s in zip(
-            self.rows, self.y, self.weight, self.offset, fractions(slopes), strict=True
+            self.rows, self.y, self.weight, self.offset, slopes, strict=True
         ):
             if c > 0:
                 found = conjugate(problem.loss, y, s)

@@ -234,10 +234,24 @@ class Objective:
 
     def dual(self, slopes: Vector) -> Any:
         """Return D(s), minus infinity where a slope is none of the loss."""
+        return self._dual(numbers(slopes))
+
+    def balanced_dual(self, slopes: Vector) -> Any:
+        """Return the largest D(s) where one row takes all of sum c_i s_i, so that it is 0."""
+        exact = numbers(slopes)
+        excess = mpmath.fsum(c * s for c, s in zip(self.weight, exact, strict=True))
+        several = (
+            self._dual([*exact[:t], exact[t] - excess / c, *exact[t + 1 :]])
+            for t, c in enumerate(self.weight)
+            if c > 0
+        )
+        return max(several, default=-mpmath.inf)
+
+    def _dual(self, slopes: Numbers) -> Any:
         g = [mpf(0)] * self.problem.rows.width
         total = mpf(0)
         for row, y, c, o, s in zip(
-            self.rows, self.y, self.weight, self.offset, numbers(slopes), strict=True
+            self.rows, self.y, self.weight, self.offset, slopes, strict=True
         ):
             if c > 0:
                 total += c * (s * o - conjugate_at(self.problem.loss, y, s))

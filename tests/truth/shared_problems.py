@@ -1,9 +1,11 @@
 """Batch problems on shards before exact arithmetic: python -m tests.truth.shared_problems.
 
 The problems of `hindsight_problems`, cut into 1 to 8 shards and solved by both paths of
-`SharedSolver`: Newton's method over shards, and dual ascent side by side. What the solver returns
-after some passes, and what `verified` says about it and about random slopes and weights, is judged:
-in fractions where loss and map are rational, else in 100 decimal digits.
+`SharedSolver`, Newton's method over shards and dual ascent side by side, or with a free bias or in
+a ball by Newton rounds. What the solver returns after some passes, and what `verified` says about
+it and about random slopes and weights, is judged: in fractions where loss and map are rational,
+else in 100 decimal digits. With a bias a dual is that of slopes of which one row takes the
+remainder of their balance, whichever row is best.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from unittest.mock import patch
 import mpmath
 import numpy as np
 
+import noregret as nr
 from noregret.batch import Problem, Solution, shared
 from noregret.batch.problem import link
+from noregret.mirrors import Ball
 from tests.batch.on_shards import proved, shards_of, slopes_of, solver_of
 from tests.truth.claims import Tally
 from tests.truth.exact_objectives import ExactObjective, rational
@@ -42,7 +46,7 @@ STOPS = (1, 2, 5, 40, 200)
 
 
 def combos() -> list[Combo]:
-    """Return every loss with the 2-norm, with a ball and with two other maps."""
+    """Return every loss with the 2-norm, in balls, with a bias and with other maps."""
     found = []
     for k, loss in enumerate(LOSSES):
         layouts = [LAYOUTS[(k + shift) % len(LAYOUTS)] for shift in range(4)]
@@ -51,7 +55,15 @@ def combos() -> list[Combo]:
             Combo(loss, "map", MAPS[(2 * k + shift) % len(MAPS)], layouts[2 + shift])
             for shift in (0, 1)
         ]
-    return found
+        several = Combo(loss, "map and bias", (*MAPS, Ball(0.7))[k % 11], layouts[0])
+        found += [Combo(loss, "radius", None, layouts[2]), Combo(loss, "bias", None, layouts[3])]
+        found.append(several)
+    # Of those with a bias -ln p alone has no best one.
+    return [
+        one
+        for one in found
+        if "bias" not in one.mode or not isinstance(one.loss, nr.losses.NegativeLog)
+    ]
 
 
 COMBOS = combos()
@@ -65,14 +77,15 @@ class SharedCase(Case):
         self.count = int(random.integers(1, min(8, len(self.y)) + 1))
         # Sometimes a pass visits a part of the rows only.
         self.least = int(random.choice([1, shared.LEAST_TURN]))
+        self.free = bool(self.options.get("bias"))
 
     def judge(self) -> Tally:
         """Solve by both paths and check whatever is said."""
         problem = self.problem()
         objective = Objective(problem)
         self.exact = ExactObjective(problem) if rational(problem) else None
-        paths = (True, False) if problem.mirror.half_square() else (True,)
-        for newton in paths:
+        visits = problem.mirror.half_square() and problem.radius is None and not self.free
+        for newton in (True, False) if visits else (True,):
             self.run(problem, objective, newton)
         self.compare(objective)
         self.wild(problem, objective)
@@ -82,14 +95,16 @@ class SharedCase(Case):
         """Solve by one path; check it after some passes and at its end."""
         shards = shards_of(problem, self.count, int(self.random.integers(1000)))
         with patch.multiple(shared, LEAST_TURN=self.least, WORTH_JOINING=0.0):
-            solver = solver_of(problem, shards, newton, 1 + self.count // 2, tol=TOL, max_passes=1)
+            solver = solver_of(
+                problem, shards, newton, 1 + self.count // 2, self.free, tol=TOL, max_passes=1
+            )
             for stop in STOPS:
                 solver.max_passes = stop
                 found = solver.run()
                 slopes = slopes_of(shards)
                 # The slopes lie on the shards: hand them to the judge with the solution.
                 self.enter(objective, replace(found, alpha=slopes), TOL)
-                self.verify(problem, objective, slopes, found.weights, found)
+                self.verify(problem, objective, slopes, found.weights, found.bias, found)
                 if found.converged:
                     break
             solver.check()
@@ -101,31 +116,23 @@ class SharedCase(Case):
         objective: Objective,
         slopes: Any,
         weights: Any,
+        bias: float,
         found: Solution | None = None,
     ) -> None:
-        """Check what `verified` says about slopes and weights."""
-        primal, dual = proved(problem, slopes, weights, self.count)
+        """Check what `verified` says about slopes, weights and a bias."""
+        primal, dual = proved(problem, slopes, weights, self.count, bias if self.free else None)
         if np.all(np.isfinite(weights)):
             if self.exact is not None:
-                value = self.exact.primal(weights)
+                value = self.exact.primal(weights, bias)
                 true = primal == math.inf or primal >= value
                 self.say("verified primal, exact", true, f"P(w) is above {primal!r}")
             else:
-                self.check("verified primal", primal, objective.primal(weights), "P(w) is above it")
-        if self.exact is not None:
-            floor = self.exact.dual(slopes)
-            if floor is not None:
-                floor = max(floor, 0) if problem.loss.nonnegative else floor
-                true = dual == -math.inf or dual <= floor
-                self.say("verified dual, exact", true, f"D(s) is below {dual!r}")
-                if found is not None:
-                    true = found.dual == -math.inf or found.dual <= floor
-                    self.say("dual, exact", true, f"D(s) is below {found.dual!r}")
-        else:
-            floor = objective.dual(slopes)
-            if mpmath.isfinite(floor):
-                floor = max(floor, mpmath.mpf(0)) if problem.loss.nonnegative else floor
-                self.check("verified dual", floor, dual, "D(s) is below it")
+                self.check(
+                    "verified primal", primal, objective.primal(weights, bias), "P(w) is above it"
+                )
+        said = {"verified dual": dual} | ({} if found is None else {"dual": found.dual})
+        for kind, value in said.items():
+            self.judge_dual(kind, value, objective, slopes)
         if found is not None and found.converged:
             # Once for each run that converges: both evaluations differ by their rounding only.
             offset = 0.0 if self.offset is None else float(problem.weight @ np.abs(self.offset))
@@ -134,6 +141,27 @@ class SharedCase(Case):
             near = abs(primal - found.primal) <= 1e-9 * size and dual >= found.dual - 1e-9 * size
             self.say("verified is tight", near, f"{primal!r}, {dual!r}: {found.primal, found.dual}")
 
+    def judge_dual(self, kind: str, value: float, objective: Objective, slopes: Any) -> None:
+        """Check that a lower bound is not above what the slopes prove."""
+        judge: Any = objective if self.exact is None else self.exact
+        floor = judge.dual(slopes)
+        if floor is None or not floor > -math.inf:
+            # A slope that rounding has put outside its interval proves nothing to the judge.
+            return
+        if self.free:
+            floor = judge.balanced_dual(slopes)
+        proves_something = floor is not None and floor > -math.inf
+        if judge.problem.loss.nonnegative:
+            floor = max(floor, 0) if proves_something else 0
+            proves_something = True
+        if not proves_something:
+            self.say(f"{kind}, unproved", value == -math.inf, f"{value!r} has no proof")
+        elif self.exact is None:
+            self.check(kind, floor, value, "D(s) is below it")
+        else:
+            true = value == -math.inf or value <= floor
+            self.say(f"{kind}, exact", true, f"D(s) is below {value!r}")
+
     def wild(self, problem: Problem, objective: Objective) -> None:
         """Verify slopes and weights that no solver would stop at."""
         random = self.random
@@ -141,7 +169,9 @@ class SharedCase(Case):
             scale = 10.0 ** random.integers(-3, 4)
             slopes = problem.clipped(random.standard_normal(len(self.y)) * scale)
             theta = random.standard_normal(problem.width) * 10.0 ** random.integers(-3, 3)
-            self.verify(problem, objective, slopes, link(problem.mirror, theta))
+            weights = problem.inside(link(problem.mirror, theta))
+            bias = float(random.standard_normal() * 10.0 ** random.integers(-3, 3))
+            self.verify(problem, objective, slopes, weights, bias * self.free)
 
 
 def run_one(combo: Combo, seed: Sequence[int]) -> Tally | None:

@@ -11,7 +11,7 @@ slopes g_i in R^K; with Z = sum_i c_i x_i g_i^T and any slopes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,6 +217,12 @@ def solve_against_rest(
         )
         for k in range(outputs)
     ]
+    return beside(parts, tol)
+
+
+def beside(parts: Sequence[Solution], tol: float) -> Solution:
+    """Return the solutions of all classes as the columns of one."""
+    outputs = len(parts)
     primal = math.fsum(part.primal for part in parts)
     lower = math.fsum(part.dual for part in parts)
     primal += rounding_error(outputs, abs(primal))

@@ -9,10 +9,10 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 
-from noregret import mirrors
 from noregret.arguments import ArgumentError, refuse
 from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
+from noregret.batch.form import form
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.solver import Progress, Solver, require_options, trusted
@@ -25,7 +25,7 @@ from noregret.shards import WORTH_SHARING, Shards
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
 #: The options that bound the predictor: radius, l2, mirror, strength.
-Form = tuple[float | None, float | None, Mirror | None, float | None]
+Given = tuple[float | None, float | None, Mirror | None, float | None]
 
 
 def hindsight(
@@ -102,13 +102,13 @@ def hindsight(
     if shards not in (None, 1) and not sharing:
         reason = "only l2 and radius are solved on shards, without bias, mirror and fraction"
         raise ArgumentError("shards", reason, shards)
-    form = radius, l2, mirror, strength
+    bounds = radius, l2, mirror, strength
     given = warm_start if isinstance(warm_start, Solution) else None
     slopes = given.alpha if given else warm_start
     options = float(tol), max_passes, slopes, seed, progress
     if isinstance(loss, ScoreLoss):
-        return trusted(_several(X, y, loss, form, weight, options, (workers, shards)), loss)
-    problem = _problem(X, y, loss, form, weight, offset, bias)
+        return trusted(_several(X, y, loss, bounds, weight, options, (workers, shards)), loss)
+    problem = _problem(X, y, loss, bounds, weight, offset, bias)
     if sharing:
         problem = replace(problem, shards=_shards(problem.rows, workers, shards))
     solver = _solver(problem, bias, float(fraction))
@@ -124,7 +124,7 @@ def _several(
     X: Any,
     y: Any,
     loss: ScoreLoss,
-    form: Form,
+    bounds: Given,
     weight: Any,
     options: tuple[float, int, Any, int, bool | Callable[[Progress], None]],
     threads: tuple[int, int | None],
@@ -137,13 +137,13 @@ def _several(
 
         def solve_one(labels: Any, start: Any, share: float) -> Solution:
             return hindsight(
-                X, labels, loss.loss, *form, weight=weight, tol=share, max_passes=max_passes,
+                X, labels, loss.loss, *bounds, weight=weight, tol=share, max_passes=max_passes,
                 warm_start=start, seed=seed, progress=progress, workers=threads[0],
                 shards=threads[1],
             )  # fmt: skip
 
         return solve_against_rest(solve_one, y, len(as_rows(X)), tol, slopes)
-    radius, l2, mirror, strength = form
+    radius, l2, mirror, strength = bounds
     if l2 is None or not (radius is None and mirror is None and strength is None):
         raise ValueError(f"{type(loss).__name__} has a best in hindsight with l2= alone")
     return MatrixSolver(MatrixProblem.of(X, y, loss, l2, weight), *options).run()
@@ -179,8 +179,8 @@ def regularization_path(
     slopes = None
     for strength in strengths:
         if problem is None:
-            form = None, None, mirror, strength
-            problem = _problem(X, y, loss, form, weight, offset, bias)
+            bounds = None, None, mirror, strength
+            problem = _problem(X, y, loss, bounds, weight, offset, bias)
         else:
             problem = replace(problem, strength=as_positive("strength", strength))
         solver = _solver(problem, bias)
@@ -193,30 +193,15 @@ def _problem(
     X: Any,
     y: Any,
     loss: Loss,
-    form: Form,
+    given: Given,
     weight: Any,
     offset: Any,
     bias: bool,
 ) -> Problem:
     """Return the problem; refuse options that do not go together."""
-    radius, l2, mirror, strength = form
-    mapped = strength is not None or mirror is not None
-    refuse(
-        {
-            "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
-                l2 is not None and mapped,
-            "radius is of the 2-norm ball: give radius (and l2), or mirror, strength":
-                radius is not None and mapped,
-            "give radius=, l2= or strength=: without any there may be no best one":
-                radius is None and l2 is None and strength is None,
-            "bias is for l2= or strength=; in a ball add a constant feature instead":
-                bias and radius is not None,
-        }
-    )  # fmt: skip
-    if l2 is not None and radius is not None:
-        mirror, radius = mirrors.Ball(as_positive("radius", radius)), None
-    force = l2 if l2 is not None else strength
-    return Problem.of(X, y, loss, mirror, force or 0.0, weight, offset, radius)
+    radius, l2, mirror, strength = given
+    found = form(l2, radius, mirror, strength, bias)
+    return Problem.of(X, y, loss, found.mirror, found.strength, weight, offset, found.radius)
 
 
 def _shards(rows: Rows, workers: int, count: int | None) -> Shards:

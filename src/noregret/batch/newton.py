@@ -47,6 +47,8 @@ HALVINGS, PROMISED = 20, 1e-4
 GOAL = 0.1
 #: Factor of delta after a round that converged, and after one that did not.
 NARROWER, WIDER = 0.3, 3.0
+#: Factor of weights on the boundary of a ball that brings them inside.
+INSIDE = 1.0 - 1e-12
 #: Parts of the way to the slopes of a round, tried in turn.
 PARTS = (1.0, 0.5, 0.25, 0.1, 0.03)
 #: Least curvature of a bias, as the part of the rows that is then treated as curved.
@@ -115,6 +117,8 @@ class Joint:
         self.delta, self.free, self.tilt = delta, free, tilt
         self.steps = 0
         self.solved = False
+        #: How far the last step moved the bias; before a step it may be anywhere.
+        self.swing = math.inf
 
     def width(self, here: Point, gap: float) -> float:
         """Return a delta with which the proximal term is about the gap."""
@@ -160,15 +164,23 @@ class Joint:
         while self.steps < most:
             pulled = self.pull(here)
             gap, back = self.apart(here, pulled)
+            if self.free and pulled.excess != 0.0:
+                # That gap is for this bias alone: add what another one may gain.
+                gap += abs(pulled.excess) * self.swing
             if gap <= max(goal, ENOUGH * back):
                 self.solved = True
                 break
             self.steps += 1
             there = self.step(here, pulled)
+            if there is None and here.kappa < 1.0 and self.objective.mirror.half_square():
+                # Beyond a ball weights do not react to theta: start where they just do.
+                here = self.point(INSIDE * here.weights, here.bias)
+                there = self.step(here, self.pull(here))
             if there is None:
                 # The slopes are those of the last point that was tried.
                 self.answer(here.weights, here.bias)
                 break
+            self.swing = abs(there.bias - here.bias)
             here = there
         return here
 
@@ -182,6 +194,8 @@ class Joint:
         force = np.append(b * here.theta + pulled.vector, excess)
         factor = Factor.of(here, diagonal * here.kappa, mirror)
         held = LEAST_BEND * self.size.weight / max(self.delta, 1.0)
+        # Where all losses are nearly flat a bias moves by 1 at a time, not by less.
+        held = min(held, abs(excess))
         rest = max(held - bends, 0.0) if self.free else 1.0
         base = np.append(np.full(len(here.theta), b), rest)
         image = self._image(bends)
@@ -305,7 +319,8 @@ def newton_round(
     most: int,
     free: bool = False,
     tilt: Vector | None = None,
-) -> tuple[Point, int, float]:
+    follow: bool = True,
+) -> tuple[Point, int, float, bool]:
     """Solve the problem smoothed around the given slopes, by at most `most` Newton steps.
 
     Args:
@@ -319,19 +334,24 @@ def newton_round(
         most: steps, at most.
         free: whether there is a bias that the regulariser does not count [default: False].
         tilt: t of a term <t, w> added to the objective [default: none].
+        follow: whether the width follows the gap, too; after a round that was not solved it must
+            not, or that round would be played again and again [default: True].
 
-    Returns the point found, the steps made and the largest width for the next round.
+    Returns the point found, the steps made, the largest width for the next round, and whether the
+    round was solved.
     """
     smooth = objective.loss.curvature() < math.inf
     round_ = Joint(objective, workers, size, 0.0, free, tilt)
     if not smooth:
-        delta = min(delta, round_.width(round_.point(*start), gap))
+        if follow:
+            delta = min(delta, round_.width(round_.point(*start), gap))
         round_ = Joint(objective, workers, size, delta, free, tilt)
     here = round_.point(*start)
     if not here.value < math.inf:
-        return here, 0, delta
+        return here, 0, delta, False
     here = round_.solve(here, GOAL * goal, most)
-    return here, round_.steps, delta * (NARROWER if round_.solved else WIDER)
+    wider = NARROWER if round_.solved else WIDER
+    return here, round_.steps, delta * wider, round_.solved
 
 
 def conjugate_gradients(

@@ -29,6 +29,8 @@ class Rounds:
         self.slopes, self.given = np.empty(len(problem.y)), np.empty(len(problem.y))
         self.workers = threads(problem, self.slopes, self.given)
         self.delta = math.inf
+        #: Whether the last round was solved.
+        self.solved = True
         self.theta: Vector | None = None
         #: Passes after which the next round is due, and how long to wait after it.
         self.due, self.pause = FIRST, 1
@@ -57,9 +59,9 @@ class Rounds:
         if self.theta is None:
             self.theta = -problem.gradient(slopes)[0] / problem.strength
         self.given[:] = slopes
-        here, steps, self.delta = newton_round(
+        here, steps, self.delta, self.solved = newton_round(
             problem, self.workers, self.size, (self.theta, bias), self.delta, gap, goal,
-            min(MOST_STEPS, most), self.free,
+            min(MOST_STEPS, most), self.free, follow=self.solved,
         )  # fmt: skip
         self.theta = here.theta if here.value < math.inf else None
         return here, steps

@@ -110,6 +110,11 @@ class Pieces(Workers):
                 self.shards.append(shard)
         self._host = Host([Visitor(self, number) for number in range(count)])
 
+    def hold(self) -> None:
+        """Keep slopes to smooth around beside the present ones, for rounds of Newton's method."""
+        for shard in self.shards:
+            shard.hold()
+
     def close(self) -> None:
         """End the thread that reads."""
         self._reader.shutdown(cancel_futures=True)
@@ -173,8 +178,7 @@ class OutOfCoreSolver(SharedSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.newton:
-            for shard in self.workers.shards:
-                shard.hold()
+            self.workers.hold()
 
     def visit(self) -> tuple[float, bool]:
         """Visit the active rows of every piece; return the largest movement, and that all were."""

@@ -37,7 +37,7 @@ NO_SLOPES = np.empty(0)
 #: Least trust in guesses of the gap.
 LOWEST_TRUST = 1e-4
 #: Numbers that a checkpoint keeps.
-NUMBERS = ("passes", "looked", "delta", "spread", "far", "active", "dual", "travelled")
+NUMBERS = ("passes", "looked", "delta", "solved", "spread", "far", "active", "dual", "travelled")
 #: Largest part by which theta may differ from the sum of the rows times their slopes,
 DRIFT = 1e-7
 #: and by how many roundings of that sum and of steps: where they cancel little of theta is left.
@@ -132,15 +132,29 @@ class LostStep(RuntimeError):
     """The weights do not belong to the slopes of the shards: a step was lost or done twice."""
 
 
+class Watch:
+    """What is called around every step of a solver over shards: to keep its state, to report."""
+
+    def before(self, solver: SharedSolver) -> None:
+        """Before a step; the state of the solver and that of the shards belong together."""
+
+    def after(self, solver: SharedSolver, done: bool) -> None:
+        """After a step; done: whether the run ends here."""
+
+
 @dataclass(eq=False)
 class SharedSolver(Solver):
     """Minimise sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w) over rows on shards.
 
     A pass is a turn of all shards, or a Newton step. The slopes stay where the rows are, so that
     the solution has none.
+
+    Args:
+        watch: called around every step [default: nothing is].
     """
 
     problem: SharedProblem
+    watch: Watch = field(default=Watch(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +165,8 @@ class SharedSolver(Solver):
         self.theta: Vector = self.first_theta()
         #: Largest width by which Newton rounds smooth the losses.
         self.delta = math.inf
+        #: Whether the last round of Newton steps was solved.
+        self.solved = True
         #: sigma', the distance within which a settled slope must stay, and the rows still active.
         self.spread, self.far = float(self.workers.count), FAR
         self.active = problem.size.counted
@@ -174,7 +190,14 @@ class SharedSolver(Solver):
         return int(min(max(features / least, 1.0), MOST_TURNS))
 
     def step(self) -> bool:
-        """Make a round of Newton steps, or a turn of visits."""
+        """Make a round of Newton steps, or a turn of visits, under the eyes of the watch."""
+        self.watch.before(self)
+        done = self.advance()
+        self.watch.after(self, done)
+        return done
+
+    def advance(self) -> bool:
+        """Make a round of Newton steps, or a turn of visits; return whether the run ends here."""
         if self.best is None:
             # Newton steps need to know how large the gap is.
             return self.look().converged or (not self.newton and self.turn())
@@ -211,9 +234,10 @@ class SharedSolver(Solver):
         gap: that of the slopes; goal: the gap at which the run ends.
         """
         problem, start = self.problem, (self.away_from_zero(), 0.0)
-        here, steps, self.delta = newton_round(
-            problem, self.workers, problem.size, start, self.delta, gap, goal, most
-        )
+        here, steps, self.delta, self.solved = newton_round(
+            problem, self.workers, problem.size, start, self.delta, gap, goal, most,
+            follow=self.solved,
+        )  # fmt: skip
         return here, steps
 
     def away_from_zero(self) -> Vector:

@@ -27,9 +27,10 @@ class BiasRounds(SharedSolver):
     def play(self, gap: float, goal: float, most: int) -> tuple[Point, int]:
         """Return the point of a round; the slopes that it offers are balanced."""
         problem, start = self.problem, (self.away_from_zero(), self.bias)
-        here, steps, self.delta = newton_round(
-            problem, self.workers, problem.size, start, self.delta, gap, goal, most, free=True
-        )
+        here, steps, self.delta, self.solved = newton_round(
+            problem, self.workers, problem.size, start, self.delta, gap, goal, most, free=True,
+            follow=self.solved,
+        )  # fmt: skip
         problem.balance.balance()
         self.bias = here.bias
         return here, steps

@@ -27,6 +27,10 @@ from noregret.mirrors import Ball
 SHARE = 0.05
 #: and the factor by which b rises at most: a smaller one makes Newton steps too long.
 RISE = 10.0
+#: Numbers that a checkpoint keeps beside those of every solver.
+KEPT = ("force", "moved", "part")
+#: Factor of the goal of a round after one that made no step.
+FINER = 0.01
 
 
 @dataclass(eq=False)
@@ -39,6 +43,8 @@ class RadiusRounds(SharedSolver):
         self.centre: Vector = np.zeros(self.problem.width)
         #: b of the last round, 0 before the first, and how far the centre moved in it.
         self.force, self.moved = 0.0, 0.0
+        #: The part of the usual goal that the next round has.
+        self.part = 1.0
 
     def first_theta(self) -> Vector:
         """Return the theta of weights 0."""
@@ -54,14 +60,19 @@ class RadiusRounds(SharedSolver):
             force = size / radius
             theta = -problem.gradient()[0] / force
         else:
-            force = self.force * min(size / self.force / max(self.moved, 1e-300), RISE)
+            # A round that was solved needs no larger force: it would only move less.
+            rise = 1.0 if self.solved else RISE
+            force = self.force * min(size / self.force / max(self.moved, 1e-300), rise)
             # What lies beyond the ball is the multiplier of its boundary, in units of the force.
             theta = self.centre + (self.force / force) * (self.theta - self.centre)
         around = replace(problem, mirror=Ball(radius), strength=force, radius=None)
-        here, steps, self.delta = newton_round(
-            around, self.workers, problem.size, (theta, 0.0), self.delta, gap, goal, most,
-            tilt=-force * self.centre,
+        here, steps, self.delta, self.solved = newton_round(
+            around, self.workers, problem.size, (theta, 0.0), self.delta, gap, self.part * goal,
+            most, tilt=-force * self.centre, follow=self.solved,
         )  # fmt: skip
+        if self.solved and steps == 0:
+            # Near the best weights of this problem, and not of that in the ball.
+            self.part *= FINER
         before, self.centre = self.centre, problem.inside(here.weights)
         self.moved = float(np.linalg.norm(self.centre - before))
         self.force = force
@@ -78,12 +89,12 @@ class RadiusRounds(SharedSolver):
     def state(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         """Return what the solver knows beside the shards, as numbers and as arrays."""
         numbers, arrays = super().state()
-        return numbers | {"force": self.force, "moved": self.moved}, arrays | {
-            "centre": self.centre.copy()
-        }
+        numbers |= {name: getattr(self, name) for name in KEPT}
+        return numbers, arrays | {"centre": self.centre.copy()}
 
     def go_back(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
         """Return to a state that was kept."""
         super().go_back(numbers, arrays)
-        self.force, self.moved = numbers["force"], numbers["moved"]
+        for name in KEPT:
+            setattr(self, name, numbers[name])
         self.centre = arrays["centre"].copy()

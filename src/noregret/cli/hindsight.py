@@ -17,7 +17,7 @@ from noregret.rounding import up, up_each
 from noregret.runs.opening import whole
 from noregret.runs.predicting import KnownNames, Names, NumberedNames, find_names, top_weights
 from noregret.runs.progress import solving
-from noregret.streams import resolve
+from noregret.streams import Reading, Stream, resolve
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -66,12 +66,8 @@ def hindsight(
                 cluster is None and (balance_work or replay_work is not None)
             ),
             "--resume needs --checkpoint, the folder to go on from": resume and checkpoint is None,
-            "--bias is solved in memory only: elsewhere the intercept is a feature": (
-                bias and (cluster is not None or memory is not None)
-            ),
-            "--memory is for one process, with --l2, or --mirror and --strength": (
-                memory is not None
-                and (cluster is not None or radius is not None or workers > 1 or bool(shards))
+            "--memory is for one process, without --workers, --shards and --cluster": (
+                memory is not None and (cluster is not None or workers > 1 or bool(shards))
             ),
         }
     )
@@ -79,13 +75,15 @@ def hindsight(
     if picture is not None:
         require_matplotlib()
     rule = given.label_rule(chosen.labels)
-    form = {"radius": radius, "l2": l2, "mirror": shape, "strength": strength}
+    form = {"radius": radius, "l2": l2, "mirror": shape, "strength": strength, "bias": bias}
+    # A free bias takes the place of the intercept, which is a feature.
+    constant: dict[str, Any] = {"constant": 0.0} if bias else {}
     limits = {"tol": tol, "max_passes": max_passes, "workers": workers}
     if cluster is not None:
         from noregret.cli.on_cluster import solved
 
         found = solved(
-            given, rule, chosen, form,
+            given, given.how(rule, **constant), chosen, form,
             limits | {
                 "shards": shards or 8, "address": cluster, "resume": resume,
                 "timeout": timeout or 600.0, "balance_work": balance_work,
@@ -95,9 +93,11 @@ def hindsight(
             table=not as_json,
         )  # fmt: skip
     elif memory is not None:
-        found = _out_of_core(given, rule, chosen, form, tol, max_passes, memory)
+        how = given.how(rule, **constant)
+        found = _out_of_core(given.files, how, chosen, form, tol, max_passes, memory)
     else:
-        found = _in_memory(given, rule, chosen, form | {"bias": bias}, limits | {"shards": shards})
+        stream = given.open(rule, **constant)
+        found = _in_memory(stream, chosen, form, limits | {"shards": shards})
     solution = found.solution
     if picture is not None:
         from noregret import plot
@@ -155,12 +155,8 @@ class Found:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-def _in_memory(
-    given: Given, rule: Any, loss: Any, form: dict[str, Any], limits: dict[str, Any]
-) -> Found:
+def _in_memory(stream: Stream, loss: Any, form: dict[str, Any], limits: dict[str, Any]) -> Found:
     """Solve for rows that are all read first."""
-    bias = form["bias"]
-    stream = given.open(rule, constant=0.0) if bias else given.open(rule)
     rows = whole(stream)
     with solving(limits["tol"]) as solver:
         solution = nr.hindsight(
@@ -171,8 +167,8 @@ def _in_memory(
 
 
 def _out_of_core(
-    given: Given,
-    rule: Any,
+    files: list[str],
+    how: Reading,
     loss: Any,
     form: dict[str, Any],
     tol: float,
@@ -182,11 +178,10 @@ def _out_of_core(
     """Solve for rows that are read again in every pass."""
     from noregret.runs.out_of_core import hindsight_files
 
-    form = {name: one for name, one in form.items() if name != "radius"}
     with solving(tol) as solver:
         found = hindsight_files(
-            given.files, loss, **form, memory=memory, tol=tol, max_passes=max_passes,
-            progress=solver, reading=given.how(rule),
+            files, loss, **form, memory=memory, tol=tol, max_passes=max_passes,
+            progress=solver, reading=how,
         )  # fmt: skip
     return Found(found.solution, found.name, found.rows, found.width, found.names, found.sizes)
 

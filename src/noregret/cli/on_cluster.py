@@ -30,15 +30,16 @@ _WIDTHS = (6, 15, 15, 14, 10, 9, 9)
 
 def solved(
     given: Given,
-    rule: Any,
+    how: Any,
     loss: Any,
     form: dict[str, Any],
     options: dict[str, Any],
     table: bool,
 ) -> Found:
-    """Solve on a cluster, with a line a round if `table`."""
+    """Solve on a cluster, with a line a round if `table`; `how` the files are read."""
     require_cluster()
-    from noregret.cluster.batch import Round, hindsight
+    from noregret.cluster.batch import hindsight
+    from noregret.cluster.solution import Round
 
     console = plain_console()
     shown = 0.0
@@ -58,9 +59,7 @@ def solved(
     remedy = f"--resume goes on from the last state in {kept}" if kept else "nothing was kept"
     # Upon Ctrl-C the solver returns what it has.
     with ended(line, remedy):
-        solution = hindsight(
-            given.files, loss, **form, **options, reading=given.how(rule), progress=tell
-        )
+        solution = hindsight(given.files, loss, **form, **options, reading=how, progress=tell)
     gathered = solution.gathered
     assert gathered is not None
     rounds = [asdict(one) for one in solution.rounds]

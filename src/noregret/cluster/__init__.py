@@ -7,12 +7,13 @@ vectors. `hindsight` and `session` solve batch problems, `learn` learns online. 
 
 from __future__ import annotations
 
-from noregret.cluster.batch import ClusterSolution, Round, Session, hindsight, session
+from noregret.cluster.batch import Session, hindsight, session
 from noregret.cluster.dealing import File, Part, deal
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.gathering import Gathered, gather
 from noregret.cluster.learning import Learnt, learn
 from noregret.cluster.reading import Reader
+from noregret.cluster.solution import ClusterSolution, Round
 
 __all__ = [
     "ClusterError",

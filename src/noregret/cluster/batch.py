@@ -5,109 +5,39 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from noregret.arguments import ArgumentError, refuse
 from noregret.arrays import as_count, as_positive
-from noregret.batch.problem import WIDTHS, Solution, closed
+from noregret.batch.form import Form, form
+from noregret.batch.problem import Solution, closed
 from noregret.batch.shared import SharedProblem, SharedSolver
+from noregret.batch.sharing import solver_of
 from noregret.batch.solver import require_options, trusted
 from noregret.batch.verifying import verified
-from noregret.batch.work_shares import WorkShares, chosen_shares
+from noregret.batch.work_shares import chosen_shares
 from noregret.cluster.batch_host import BatchHost
 from noregret.cluster.checkpoints import Checkpoints
 from noregret.cluster.errors import ClusterError, WorkerLost
 from noregret.cluster.gathering import Gathered
 from noregret.cluster.hosting import hosted
 from noregret.cluster.ray_workers import LOCAL, MOST_LOSSES
+from noregret.cluster.solution import (
+    ClusterSolution,
+    Recorder,
+    Round,
+    against_rest,
+    as_fields,
+)
 from noregret.files.store import component_to_header
-from noregret.mirrors import Ball, Euclidean, Mirror
-from noregret.proof.statement import row
+from noregret.losses import OneAgainstRest, ScoreLoss
+from noregret.mirrors import Mirror
 from noregret.streams.reading import Reading
 
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
-
-
-@dataclass(frozen=True)
-class Round:
-    """One line of the table of a run: where it stands after some passes."""
-
-    passes: int
-    #: The objective of the best weights examined so far, and what no predictor has less than.
-    primal: float
-    dual: float
-    #: The gap, which visits only estimate between two examinations.
-    gap: float
-    estimated: bool
-    #: Bytes sent in both directions, and seconds of the slowest worker and of waiting for it.
-    sent: int
-    work: float
-    wait: float
-    #: Calls of all shards, and those of them that add vectors: the rounds of the literature.
-    calls: int
-    vectors: int
-    #: Rows that each shard visited in the pass, where work is balanced.
-    visits: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterSolution(Solution):
-    """The best predictor found on a cluster; its gap was verified by code of its own.
-
-    The dual variables stay at the workers, or in the last checkpoint: `alpha` is empty.
-    """
-
-    gathered: Gathered | None = field(default=None, repr=False)
-    rounds: tuple[Round, ...] = field(default=(), repr=False)
-    #: The largest |x_i| of each feature.
-    sizes: Any = field(default=None, repr=False)
-    shards: int = 1
-    #: Workers that were lost and set up again.
-    lost: int = 0
-
-    def _lines(self) -> list[str]:
-        lines = super()._lines()
-        lines.append(row("gap verified", "by separate code", widths=WIDTHS))
-        lines.append(row("shards", f"{self.shards:,}", widths=WIDTHS))
-        if self.lost:
-            lines.append(row("workers lost and replaced", f"{self.lost:,}", widths=WIDTHS))
-        return lines
-
-
-class ClusterSolver(SharedSolver):
-    """The solver over shards, with checkpoints and a table of its rounds."""
-
-    keeper: Checkpoints
-    rounds: list[Round]
-    tell: Callable[[Round], None] | None = None
-
-    def step(self) -> bool:
-        """Make passes; note where the run stands, keep a checkpoint if one is due."""
-        if not self.keeper.complete():
-            self.keeper.save(self)
-        done = super().step()
-        self.note()
-        if not done and self.keeper.due(self):
-            self.keeper.save(self)
-        return done
-
-    def note(self) -> None:
-        """Add a line to the table."""
-        best, traffic = self.best, self.workers.traffic
-        if best is None:
-            return
-        estimated = not self.newton and self.looked != self.passes
-        gap = self.guess.gap if estimated else best.gap
-        numbers = traffic.sent, traffic.work, traffic.wait, traffic.calls, traffic.vectors
-        made = self.work.logged.get(self.passes) if self.work is not None else None
-        visits = () if made is None else tuple(made.visits)
-        found = Round(self.passes, best.primal, best.dual, gap, estimated, *numbers, visits)
-        self.rounds.append(found)
-        if self.tell is not None:
-            self.tell(found)
 
 
 def hindsight(
@@ -118,6 +48,7 @@ def hindsight(
     radius: float | None = None,
     mirror: Mirror | None = None,
     strength: float | None = None,
+    bias: bool = False,
     shards: int = 8,
     workers: int = 2,
     address: str = LOCAL,
@@ -135,18 +66,22 @@ def hindsight(
 ) -> ClusterSolution:
     """Return the best fixed linear predictor of the rows of some files, solved where they lie.
 
-    Minimises sum_i c_i f(y_i, <w, x_i>) plus (l2/2) ||w||^2, inside the ball ||w|| <= radius if
-    both are given, or plus strength * F(w), F the regulariser of a mirror map. Rows are dealt to
-    logical shards, which workers read; the result depends on the files, the number of shards and
-    the seed, never on the number of workers, nor on workers that were lost on the way.
+    Minimises sum_i c_i f(y_i, <w, x_i>) over the ball ||w||_2 <= radius, or plus (l2/2) ||w||^2,
+    inside the ball if both are given, or plus strength * F(w), F the regulariser of a mirror map.
+    Rows are dealt to logical shards, which workers read; the result depends on the files, the
+    number of shards and the seed, never on the number of workers, nor on workers that were lost on
+    the way.
 
     Args:
         inputs: paths, patterns or addresses of files that every worker can read.
-        loss: of one score, one of `nr.losses`: it travels by its name.
+        loss: one of `nr.losses`, which travels by its name: of one score, or `OneAgainstRest` of
+            such a loss, whose weights have a column a class.
         l2: factor of half the squared norm, above 0.
-        radius: of the ball, with l2, above 0.
+        radius: of the ball, above 0; of every column with several classes.
         mirror: a map, with `strength`.
         strength: factor of the map's regulariser, above 0.
+        bias: whether a constant that nothing regularises is added to every prediction, with l2 or
+            strength and one score [default: False].
         shards: K, at least 1 [default: 8].
         workers: processes, at least 1 and at most one a shard [default: 2].
         address: of a Ray cluster, or "local" to start one on this machine [default: "local"].
@@ -167,7 +102,8 @@ def hindsight(
     Primal-Dual Optimization, 2015.
     """
     require_options(tol, max_passes)
-    objective = form(l2, radius, mirror, strength)
+    objective = form(l2, radius, mirror, strength, bias)
+    require_one_score(loss, bias)
     with session(
         inputs, loss, shards=shards, workers=workers, address=address, seed=seed,
         checkpoint=checkpoint, every=every, timeout=timeout, reading=reading,
@@ -193,9 +129,10 @@ def session(
     reading: Reading | None = None,
 ) -> Iterator[Session]:
     """Read files at workers and keep them there, to solve one problem or several over them."""
-    name = plain("loss", loss)
+    require_one_score(loss)
+    name = plain("loss", one_score(loss))
     every = as_count("every", every)
-    rule: Any = {"sign": "binary"}.get(loss.labels, "real")
+    rule: Any = {"sign": "binary", "class": "classes"}.get(loss.labels, "real")
     whole = Reading(labels=rule) if reading is None else reading
     with (
         hosted(BatchHost, inputs, whole, shards, workers, address, timeout) as (hosts, found),
@@ -222,6 +159,8 @@ class Session:
         self,
         mirror: Mirror,
         strength: float,
+        radius: float | None = None,
+        bias: bool = False,
         *,
         tol: float = 1e-6,
         max_passes: int = MAX_PASSES,
@@ -231,7 +170,7 @@ class Session:
         replay_work: str | None = None,
         progress: Callable[[Round], None] | None = None,
     ) -> ClusterSolution:
-        """Return the best predictor for a map.
+        """Return the best predictor for a map, or in a ball; `form` makes the first four of words.
 
         Balanced work lets a shard at a slow worker visit fewer rows in a turn (`work_shares`). The
         result then depends on measured seconds; the visits are logged in the file work.jsonl
@@ -239,36 +178,70 @@ class Session:
 
         Args:
             mirror: the map, the same in all calls.
-            strength: factor of its regulariser, above 0.
+            strength: factor of its regulariser, above 0; 0 with a radius.
+            radius: of the ball that takes the place of the regulariser [default: none].
+            bias: whether a bias that is not regularised is added [default: False].
             tol: stop when gap <= tol max(1, |primal|) [default: 1e-6].
-            max_passes: turns of all shards, or Newton steps, at most [default: 10,000].
-            warm: start from the dual variables of the call before [default: False].
+            max_passes: turns of all shards, or Newton steps, at most; of each class where there
+                are several [default: 10,000].
+            warm: start from the dual variables of the call before, with one score [default: False].
             resume: go on from the last checkpoint of this call [default: False].
             balance_work: lower the visits of shards at slow workers; Newton rounds, which narrow
                 rows and other maps get, make none [default: False].
-            replay_work: a log whose numbers of visits are used [default: none].
+            replay_work: a log whose numbers of visits are used, with one score [default: none].
             progress: called with each `Round`.
         """
         require_options(tol, max_passes)
+        require_one_score(self.loss, bias)
+        what = Form(mirror, strength, radius, bias)
+        work = balance_work, replay_work
+        if not isinstance(self.loss, OneAgainstRest):
+            problem, keeper, _ = self._opened(what, None, warm)
+            return self._durable(problem, keeper, tol, max_passes, resume, progress, work)
+        if warm:
+            raise ArgumentError("warm", "dual variables of several classes are not kept", warm)
+        if replay_work is not None:
+            reason = "each class has a log of its own, and one log is given"
+            raise ArgumentError("replay_work", reason, replay_work)
+        parts: list[ClusterSolution] = []
+        outputs = 2
+        while len(parts) < outputs:
+            problem, keeper, classes = self._opened(what, len(parts), False)
+            outputs = max(classes, outputs)
+            # Gaps add up. A driver that starts again may not have come to all classes.
+            go_on = resume and (not parts or bool(keeper.complete()))
+            share = tol / outputs
+            parts.append(self._durable(problem, keeper, share, max_passes, go_on, progress, work))
+        return against_rest(parts, tol)
+
+    def _opened(
+        self, what: Form, target: int | None, warm: bool
+    ) -> tuple[SharedProblem, Checkpoints, int]:
+        """Return the problem of all shards, its checkpoints and the number of classes.
+
+        target: the class that is +1 where the others are -1, None for a loss of one score.
+        """
         workers, width = self.workers, self.gathered.width
-        name = plain("mirror", mirror)
-        mirror = mirror.resolved(width)
+        name = plain("mirror", what.mirror)
+        mirror = what.mirror.resolved(width)
         if self.opened not in (None, name):
             raise ArgumentError("mirror", "the rows were opened for another map", repr(mirror))
-        spec = {**self.spec, "mirror": name, "strength": strength}
-        workers.hosts("open", spec | {"warm": warm and self.opened is not None})
+        spec = {
+            **self.spec, "mirror": name, "strength": what.strength, "radius": what.radius,
+            "target": target,
+        }  # fmt: skip
+        found = workers.hosts("open", spec | {"warm": warm and self.opened is not None})
         self.opened = name
-        problem = SharedProblem(workers, self.loss, mirror, strength, width)
+        loss = one_score(self.loss)
+        problem = SharedProblem(workers, loss, mirror, what.strength, width, what.radius, what.bias)
         files = [list(one) for one in self.gathered.files]
-        about = {**spec, "files": files, "shards": workers.count, "rows": self.gathered.rows}
+        about = {
+            **spec, "bias": what.bias, "files": files, "shards": workers.count,
+            "rows": self.gathered.rows,
+        }  # fmt: skip
         keeper = Checkpoints(Path(self.folder) / f"call-{self.calls}", about, self.every)
         self.calls += 1
-        if keeper.complete() and not resume:
-            raise ClusterError(
-                f"{self.folder}: holds checkpoints of a run: resume it, or give another folder"
-            )
-        work = chosen_shares(workers.pieces, keeper.folder, balance_work, replay_work, resume)
-        return self._durable(problem, keeper, tol, max_passes, resume, progress, work)
+        return problem, keeper, max((count for one in found for count in one), default=0)
 
     def path(
         self, mirror: Mirror, strengths: Iterable[float], **options: Any
@@ -292,24 +265,30 @@ class Session:
         max_passes: int,
         resume: bool,
         progress: Callable[[Round], None] | None,
-        work: WorkShares | None,
+        work: tuple[bool, str | None],
     ) -> ClusterSolution:
         """Solve; after a lost worker go back to the last checkpoint, as often as it takes."""
+        if keeper.complete() and not resume:
+            raise ClusterError(
+                f"{self.folder}: holds checkpoints of a run: resume it, or give another folder"
+            )
         lost, stuck, reached = 0, 0, -1
-        solver: ClusterSolver | None = None
+        recorder = Recorder(keeper, progress)
+        shares = chosen_shares(self.workers.pieces, keeper.folder, *work, resume)
+        solver: SharedSolver | None = None
         back = resume
         while True:
             try:
                 if solver is None:
-                    solver = ClusterSolver(problem, tol, max_passes)
-                    solver.keeper, solver.rounds, solver.tell = keeper, [], progress
-                    solver.work = work
+                    recorder.rounds = []
+                    kind = solver_of(problem)
+                    solver = kind(problem, tol, max_passes, watch=recorder)
+                    solver.work = shares
                 if back:
-                    keeper.restore(solver)
-                    solver.rounds = [one for one in solver.rounds if one.passes <= solver.passes]
+                    recorder.back(solver)
                     back = False
                 found = solver.run()
-                return self._proved(solver, found, lost)
+                return self._proved(solver, found, recorder, lost)
             except WorkerLost:
                 lost += self.workers.renew()
                 now = solver.passes if solver is not None else -1
@@ -324,41 +303,39 @@ class Session:
                 back = resume or (solver is not None and bool(keeper.complete()))
                 solver = solver if back else None
 
-    def _proved(self, solver: ClusterSolver, found: Solution, lost: int) -> ClusterSolution:
+    def _proved(
+        self, solver: SharedSolver, found: Solution, recorder: Recorder, lost: int
+    ) -> ClusterSolution:
         """Return the solution with the gap that the verification has found."""
-        problem = solver.problem
-        size = problem.size
+        problem, size = solver.problem, solver.problem.size
         solver.check()
-        primal, dual = verified(problem, self.workers, size.rows, size.weight, found.weights)
+        bias = found.bias if problem.free else None
+        primal, dual = verified(problem, self.workers, size.rows, size.weight, found.weights, bias)
         kept = replace(found, primal=primal, dual=dual, converged=closed(primal, dual, solver.tol))
-        more: dict[str, Any] = {name: getattr(kept, name) for name in kept.__dataclass_fields__}
         sizes, _ = self.workers.add("sizes", join="largest")
-        more |= {"sizes": sizes}
-        more |= {"gathered": self.gathered, "rounds": tuple(solver.rounds), "lost": lost}
-        whole = ClusterSolution(**more, shards=self.workers.count)
-        return trusted(whole, self.loss)
+        whole = ClusterSolution(
+            **as_fields(kept), gathered=self.gathered, rounds=tuple(recorder.rounds), sizes=sizes,
+            lost=lost, shards=self.workers.count,
+        )  # fmt: skip
+        return trusted(whole, problem.loss)
 
 
-def form(
-    l2: float | None = None,
-    radius: float | None = None,
-    mirror: Mirror | None = None,
-    strength: float | None = None,
-) -> tuple[Mirror, float]:
-    """Return the map and its strength; refuse options that do not go together."""
+def one_score(loss: Any) -> Any:
+    """Return the loss of one score that shards solve for: that of each class against the rest."""
+    return loss.loss if type(loss) is OneAgainstRest else loss
+
+
+def require_one_score(loss: Any, bias: bool = False) -> None:
+    """Refuse losses that join several scores, and a bias with several classes."""
+    several = isinstance(loss, ScoreLoss)
+    name = type(loss).__name__
     refuse(
         {
-            "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
-                l2 is not None and (mirror is not None or strength is not None),
-            "radius goes with l2 on a cluster": radius is not None and l2 is None,
-            "give l2= or strength=: without any there may be no best one":
-                l2 is None and strength is None,
+            f"{name} joins several scores, which one process alone solves: use OneAgainstRest, or "
+            "nr.hindsight": several and type(loss) is not OneAgainstRest,
+            f"{name} takes no bias: add a column of 1": several and bias,
         }
-    )  # fmt: skip
-    force = as_positive("l2", l2) if l2 is not None else as_positive("strength", strength)
-    if radius is not None:
-        return Ball(as_positive("radius", radius)), force
-    return mirror or Euclidean(), force
+    )
 
 
 def plain(name: str, component: Any) -> dict[str, Any]:

@@ -19,12 +19,15 @@ import numpy as np
 
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
+from noregret.batch.form import form
+from noregret.batch.newton import LARGEST_MATRIX
 from noregret.batch.out_of_core import OutOfCoreSolver, PieceProblem, Pieces
 from noregret.batch.problem import Problem, Solution
+from noregret.batch.sharing import solver_of
 from noregret.batch.solver import Progress, require_options, trusted
 from noregret.evaluate.effects import sizes_of
 from noregret.losses import Loss
-from noregret.mirrors import Euclidean, Mirror
+from noregret.mirrors import Mirror
 from noregret.runs.progress import Watched
 from noregret.streams import Reading, Stream, resolve
 from noregret.streams.binary import write_binary
@@ -33,8 +36,10 @@ from noregret.streams.reading import COMPACT
 
 #: Bytes that the program needs without any rows, the compiler and the libraries included.
 PROGRAM = 220_000_000
-#: Bytes a row: its slope and its place in the order of visits; twice the slope for Newton steps.
-ROW = 8 + 4 + 8
+#: Bytes a row: its slope, the one that a step starts from, and its place in the order of visits;
+ROW = 8 + 8 + 4
+#: and for rounds of Newton's method its prediction and its curvature.
+NEWTON = 8 + 8
 #: Vectors as long as the weights that a solver holds at a time.
 VECTORS = 8
 #: Bytes of rows in memory for each byte of their batch, records and checks included.
@@ -61,8 +66,10 @@ def hindsight_files(
     loss: Loss,
     *,
     l2: float | None = None,
+    radius: float | None = None,
     mirror: Mirror | None = None,
     strength: float | None = None,
+    bias: bool = False,
     memory: float = 1000.0,
     tol: float = 1e-6,
     max_passes: int = 10_000,
@@ -72,15 +79,17 @@ def hindsight_files(
 ) -> Stored:
     r"""Return the best fixed linear predictor of files, whose rows are never all in memory.
 
-    Minimises what `nr.hindsight` does with l2=, or mirror= and strength=, by reading the rows again
-    in every pass.
+    Minimises what `nr.hindsight` does for one score, by reading the rows again in every pass.
 
     Args:
         inputs: what `nr.read` takes; files of the compact form are read where they are.
         loss: of one score.
         l2: factor of half the squared norm, above 0.
+        radius: of the 2-norm ball, above 0.
         mirror: a map, with `strength`.
         strength: factor of the map's regulariser, above 0.
+        bias: whether a constant that nothing regularises is added to every prediction, with l2 or
+            strength [default: False].
         memory: megabytes that the program may use, itself included [default: 1000].
         tol: stop when gap <= tol max(1, |primal|) [default: 1e-6].
         max_passes: passes over the rows, at most [default: 10,000].
@@ -97,8 +106,7 @@ def hindsight_files(
     (1.5, 3)
     """
     require_options(tol, max_passes)
-    if (l2 is None) == (strength is None) or (l2 is not None and mirror is not None):
-        raise ValueError("give l2=, or strength= with or without mirror=")
+    what = form(l2, radius, mirror, strength, bias)
     rule: Any = {"sign": "binary"}.get(loss.labels, "real")
     with compact(inputs, reading or Reading(labels=rule)) as (files, stream):
         batches = [(file, k) for file in files for k in range(file.batches)]
@@ -106,15 +114,15 @@ def hindsight_files(
         if not rows or not width:
             raise ValueError(f"{stream.name}: the file has no examples")
         most = max(COPIES * file.size // max(file.batches, 1) for file in files)
-        needed = PROGRAM + ROW * rows + 8 * VECTORS * width + 2 * most
+        rounds = bias or what.radius is not None or not what.mirror.half_square()
+        row = ROW + NEWTON * (rounds or width <= LARGEST_MATRIX)
+        needed = PROGRAM + row * rows + 8 * VECTORS * width + 2 * most
         if needed > 1e6 * memory:
             raise ArgumentError(
                 "memory",
                 f"{rows:,} rows of {width:,} columns need {math.ceil(needed / 1e6):,} MB",
                 memory,
             )
-        shape = Euclidean() if mirror is None else mirror
-        force = float(l2 if l2 is not None else strength or 0.0)
         sizes: Vector = np.zeros(width)
         seen: set[int] = set()
 
@@ -125,14 +133,20 @@ def hindsight_files(
                 own = sizes_of(block)
                 np.maximum(sizes[: len(own)], own, out=sizes[: len(own)])
                 seen.add(number)
-            found = Problem.of(block, block.y, loss, shape, force, block.weight)
+            found = Problem.of(
+                block, block.y, loss, what.mirror, what.strength, block.weight, radius=what.radius
+            )
             # Files written one after the other may know of fewer columns.
             return replace(found, rows=replace(found.rows, width=width))
 
         pieces = Pieces(load, len(batches), seed)
         try:
-            problem = PieceProblem(pieces, loss, shape.resolved(width), force, width)
-            solution = OutOfCoreSolver(problem, tol, max_passes, progress=progress).run()
+            shape = what.mirror.resolved(width)
+            problem = PieceProblem(pieces, loss, shape, what.strength, width, what.radius, bias)
+            kind = solver_of(problem, OutOfCoreSolver)
+            if kind is not OutOfCoreSolver:
+                pieces.hold()
+            solution = kind(problem, tol, max_passes, progress=progress).run()
         finally:
             pieces.close()
         names = stream.names
