@@ -26,8 +26,8 @@ WORK_LOG = "work.jsonl"
 FULL, LEAST = 64, 16
 #: A share is lowered if the worker needs this many times the seconds of the median worker.
 SLOWER = 1.25
-#: and this many seconds more for its active rows. Each call has a fixed cost, which counts as one of
-#: its few rows where a share is low: shares of short turns would stay there.
+#: and this many seconds more for its active rows. Each call has a fixed cost, shared by few rows
+#: where a share is low: shares of short turns would stay there.
 WORTH = 0.02
 #: Part of the seconds per visit that is kept of the turns before, to smooth what a clock measures.
 KEPT = 0.5
