@@ -26,6 +26,9 @@ WORK_LOG = "work.jsonl"
 FULL, LEAST = 64, 16
 #: A share is lowered if the worker needs this many times the seconds of the median worker.
 SLOWER = 1.25
+#: and this many seconds more for its active rows. Each call has a fixed cost, shared by few rows
+#: where a share is low: shares of short turns would stay there.
+WORTH = 0.02
 #: Part of the seconds per visit that is kept of the turns before, to smooth what a clock measures.
 KEPT = 0.5
 
@@ -142,7 +145,7 @@ class WorkShares:
         # The lower median: of two workers the faster one has a full share.
         median = known[(len(known) - 1) // 2]
         for (begin, end), one in zip(self.pieces, needed, strict=True):
-            late = one > SLOWER * median
+            late = one > SLOWER * median + WORTH
             share = max(LEAST, int(FULL * median / one)) if late else FULL
             self.shares = [*self.shares[:begin], *[share] * (end - begin), *self.shares[end:]]
 
