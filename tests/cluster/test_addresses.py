@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 
+from noregret.cluster import ray_workers
 from noregret.cluster.errors import ClusterError
 from noregret.cluster.ray_workers import require_answer
 
@@ -32,7 +34,39 @@ def test_no_port(address: str) -> None:
         require_answer(address)
 
 
-def test_somebody_listens_or_ray_looks_for_itself() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        require_answer(f"127.0.0.1:{server.getsockname()[1]}")
+class Server:
+    """A port that answers everybody who connects with the same bytes."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._socket, self._answer = socket.create_server(("127.0.0.1", 0)), answer
+        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+
+    def __enter__(self) -> Server:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def _serve(self) -> None:
+        connection, _ = self._socket.accept()
+        self._open.append(connection)
+        connection.sendall(self._answer)
+
+    def __exit__(self, *_: object) -> None:
+        for one in (*self._open, self._socket):
+            one.close()
+
+
+def test_who_greets_like_ray_is_believed() -> None:
+    with Server(b"\0\0\0\4\0\0\0\0\0") as server:
+        require_answer(server.address)
     require_answer("auto")
+
+
+def test_something_else_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Server(b"HTTP/1.1 400 Bad Request\r\n") as server:
+        with pytest.raises(ClusterError, match="what answers there is not Ray: start"):
+            require_answer(server.address)
+    monkeypatch.setattr(ray_workers, "CONNECTING", 0.2)
+    with Server(b"") as server:
+        with pytest.raises(ClusterError, match=r"nobody answers for 0\.2 s: start"):
+            require_answer(server.address)

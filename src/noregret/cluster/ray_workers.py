@@ -28,6 +28,9 @@ SHARED = 1 << 16
 MOST_LOSSES = 5
 #: Seconds within which an address has to answer.
 CONNECTING = 10.0
+#: What a client of HTTP/2 sends first (RFC 9113, section 3.4), and the type of a settings frame.
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
 #: Ray neither reports its use nor warns about accelerators, nor prints the error of a second worker
 #: after that of the first one was raised.
 QUIET = {
@@ -125,18 +128,27 @@ def _without_handlers(ray: Any) -> Iterator[None]:
 
 
 def require_answer(address: str) -> None:
-    """Refuse an address of host and port at which nobody listens: Ray would try for minutes."""
+    """Refuse an address of host and port at which no Ray answers: Ray would try for minutes.
+
+    Ray speaks gRPC, that is HTTP/2: whoever connects gets a frame of settings at once.
+    """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host:
         return
+    remedy = "start a cluster with 'ray start --head', or say 'local'"
     try:
-        with socket.create_connection((host, int(port)), CONNECTING):
-            return
+        with socket.create_connection((host, int(port)), CONNECTING) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":
+                # Settings come encrypted.
+                return
+            connection.sendall(_GREETING)
+            answer = connection.recv(9)
+    except TimeoutError:
+        raise ClusterError(f"{address}: nobody answers for {CONNECTING:g} s: {remedy}") from None
     except (OSError, ValueError) as error:
-        raise ClusterError(
-            f"{address}: nobody answers ({error}): start a cluster with 'ray start --head', or say "
-            "'local'"
-        ) from None
+        raise ClusterError(f"{address}: nobody answers ({error}): {remedy}") from None
+    if answer[3:4] != _SETTINGS:
+        raise ClusterError(f"{address}: what answers there is not Ray: {remedy}")
 
 
 class RayWorkers(Workers):
