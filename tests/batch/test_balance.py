@@ -177,6 +177,17 @@ def test_nothing_is_proved_where_no_row_has_room() -> None:
     assert lower_bounds(own, np.array([-1.0])) == (-math.inf, -math.inf)
 
 
+@pytest.mark.parametrize("wild", [(math.inf, -math.inf), (math.nan, 0.0), (1.7e308, 1.7e308)])
+def test_slopes_that_overflow_prove_nothing_and_raise_nothing(wild: Any) -> None:
+    """A Newton step with a steep loss may lead to them."""
+    problem = Problem.of(np.ones((3, 1)), [1.0, 1.0, -1.0], nr.losses.Squared(), None, 1.0)
+    for count in (1, 3):
+        shards = with_slopes(problem, np.array([*wild, 0.0]), count)
+        with np.errstate(all="ignore"):
+            Balance(problem, Threads(shards)).balance()
+            assert shared(problem, shards, free=True).dual_lower() == 0.0
+
+
 @pytest.mark.parametrize("loss", RATIONAL, ids=str)
 @pytest.mark.parametrize("count", [1, 4])
 def test_slopes_are_balanced_within_their_intervals(loss: Any, count: int) -> None:

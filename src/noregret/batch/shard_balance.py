@@ -20,7 +20,7 @@ from noregret.arrays import Vector
 from noregret.batch.objective import Objective
 from noregret.batch.problem import Problem
 from noregret.passes.dual import dual_maps, gap
-from noregret.rounding import rounding_error
+from noregret.rounding import grown, rounding_error
 from noregret.workers import Workers
 
 #: Most shifts of a balance; room that is infinite counts as 1 + |s|, which doubles with each.
@@ -89,7 +89,9 @@ class BalanceStep:
         c, s = self.problem.weight, self._chosen(which, part)
         products = c * s
         exact = (c == 0.0) | (c == 1.0) | (s == 0.0) | (np.abs(s) == 1.0)
-        return (*_twofold(products), math.fsum(np.abs(products[~exact])))
+        with np.errstate(over="ignore"):
+            rounding = float(np.sum(np.abs(products[~exact])))
+        return (*_twofold(products), grown(rounding, len(products)))
 
     def _chosen(self, which: str, part: float) -> Vector:
         return self.slopes if which == "slopes" else self.offered(part)
@@ -124,7 +126,13 @@ class BalanceStep:
 
 
 def _twofold(values: Vector) -> tuple[float, float]:
-    """Return a sum as two numbers, of which the second alone is rounded."""
+    """Return a sum as two numbers, of which the second alone is rounded; infinite if it overflows.
+
+    A Newton step may lead to infinite slopes, of which nothing is taken.
+    """
+    with np.errstate(over="ignore"):
+        if not float(np.sum(np.abs(values))) < math.inf:
+            return math.inf, 0.0
     total = math.fsum(values)
     return total, math.fsum(itertools.chain(values, (-total,)))
 
@@ -151,6 +159,8 @@ class Balance:
             high, low, *rooms = zip(*self.workers.call("room"), strict=True)
             excess = math.fsum((*high, *low))
             both, below, above = (float(sum(room)) for room in rooms)
+            if not excess < math.inf:
+                return
             if both > 2.0 * abs(excess):
                 self.workers.call("shift", excess / both, "both")
                 return
