@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.batch import shared
 from noregret.cluster import batch
 from noregret.cluster.errors import ClusterError
 from tests.cluster.batch_runs import rows_of, session, written
@@ -120,6 +121,30 @@ def test_one_session_solves_several_forms(two: Any, tmp_path: Path) -> None:
     alone = [numbers(solved(files, loss, one, tmp_path / str(k))) for k, one in enumerate(forms)]
     with session(files, loss, tmp_path / "all") as run:
         assert [numbers(run.solve(*batch.form(**one))) for one in forms] == alone
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["Newton", "ascent"])
+def test_a_worker_lost_at_the_start_of_a_warm_call_changes_no_bit(
+    two: Any, first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no checkpoint of this call yet, and the slopes of the call before are needed."""
+    if not first:
+        monkeypatch.setattr(shared, "narrow", lambda *_: False)
+    files, _, _ = two
+
+    def path(folder: str, losses: tuple[int, ...] = ()) -> tuple[list[Any], list[int], int]:
+        with session(files, nr.losses.Hinge(), tmp_path / folder, workers=2, losses=losses) as run:
+            found, asked = [], []
+            for one in run.path(nr.mirrors.Euclidean(), [1.0, 0.1]):
+                found.append(numbers(one))
+                asked.append(run.workers.asked)
+            return found, asked, one.lost
+
+    expected, asked, _ = path("whole")
+    # The calls after "open", up to the first checkpoint.
+    for later in (2, 3, 4):
+        found, _, lost = path(f"lost-{later}", (asked[0] + later,))
+        assert lost == 1 and found == expected
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,8 @@ class Session:
     every: int
     opened: dict[str, Any] | None = None
     calls: int = 0
+    #: Where the end of the last call is kept.
+    last: Path | None = None
 
     def solve(
         self,
@@ -196,8 +198,8 @@ class Session:
         what = Form(mirror, strength, radius, bias)
         work = balance_work, replay_work
         if not isinstance(self.loss, OneAgainstRest):
-            problem, keeper, _ = self._opened(what, None, warm)
-            return self._durable(problem, keeper, tol, max_passes, resume, progress, work)
+            problem, keeper, again, _ = self._opened(what, None, warm)
+            return self._durable(problem, keeper, again, tol, max_passes, resume, progress, work)
         if warm:
             raise ArgumentError("warm", "dual variables of several classes are not kept", warm)
         if replay_work is not None:
@@ -206,18 +208,22 @@ class Session:
         parts: list[ClusterSolution] = []
         outputs = 2
         while len(parts) < outputs:
-            problem, keeper, classes = self._opened(what, len(parts), False)
+            problem, keeper, again, classes = self._opened(what, len(parts), False)
             outputs = max(classes, outputs)
             # Gaps add up. A driver that starts again may not have come to all classes.
             go_on = resume and (not parts or bool(keeper.complete()))
             share = tol / outputs
-            parts.append(self._durable(problem, keeper, share, max_passes, go_on, progress, work))
+            parts.append(
+                self._durable(problem, keeper, again, share, max_passes, go_on, progress, work)
+            )
         return against_rest(parts, tol)
 
     def _opened(
         self, what: Form, target: int | None, warm: bool
-    ) -> tuple[SharedProblem, Checkpoints, int]:
+    ) -> tuple[SharedProblem, Checkpoints, Callable[[], None], int]:
         """Return the problem of all shards, its checkpoints and the number of classes.
+
+        Before the last comes what brings all shards back to its start after workers were lost.
 
         target: the class that is +1 where the others are -1, None for a loss of one score.
         """
@@ -230,8 +236,17 @@ class Session:
             **self.spec, "mirror": name, "strength": what.strength, "radius": what.radius,
             "target": target,
         }  # fmt: skip
-        found = workers.hosts("open", spec | {"warm": warm and self.opened is not None})
+        spec_now = spec | {"warm": warm and self.last is not None}
+        before = self.last if spec_now["warm"] else None
+        found = workers.hosts("open", spec_now)
         self.opened = name
+
+        def again() -> None:
+            # A new worker has not seen the calls before.
+            if before is not None:
+                workers.call("load", str(before))
+            workers.hosts("open", spec_now)
+
         loss = one_score(self.loss)
         problem = SharedProblem(workers, loss, mirror, what.strength, width, what.radius, what.bias)
         files = [list(one) for one in self.gathered.files]
@@ -241,7 +256,7 @@ class Session:
         }  # fmt: skip
         keeper = Checkpoints(Path(self.folder) / f"call-{self.calls}", about, self.every)
         self.calls += 1
-        return problem, keeper, max((count for one in found for count in one), default=0)
+        return problem, keeper, again, max((count for one in found for count in one), default=0)
 
     def path(
         self, mirror: Mirror, strengths: Iterable[float], **options: Any
@@ -261,6 +276,7 @@ class Session:
         self,
         problem: SharedProblem,
         keeper: Checkpoints,
+        again: Callable[[], None],
         tol: float,
         max_passes: int,
         resume: bool,
@@ -276,9 +292,12 @@ class Session:
         recorder = Recorder(keeper, progress)
         shares = chosen_shares(self.workers.pieces, keeper.folder, *work, resume)
         solver: SharedSolver | None = None
-        back = resume
+        back, begun = resume, True
         while True:
             try:
+                if not begun:
+                    again()
+                    begun = True
                 if solver is None:
                     recorder.rounds = []
                     kind = solver_of(problem)
@@ -287,8 +306,9 @@ class Session:
                 if back:
                     recorder.back(solver)
                     back = False
-                found = solver.run()
-                return self._proved(solver, found, recorder, lost)
+                proved = self._proved(solver, solver.run(), recorder, lost)
+                self.last = keeper.save_end(solver)
+                return proved
             except WorkerLost:
                 lost += self.workers.renew()
                 now = solver.passes if solver is not None else -1
@@ -301,6 +321,7 @@ class Session:
                     ) from None
                 # A worker may also be lost while all go back: then they go back once more.
                 back = resume or (solver is not None and bool(keeper.complete()))
+                begun = back
                 solver = solver if back else None
 
     def _proved(

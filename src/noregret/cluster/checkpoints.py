@@ -61,6 +61,16 @@ class Checkpoints:
         for old in self.complete()[:-2]:
             shutil.rmtree(old)
 
+    def save_end(self, solver: SharedSolver) -> Path:
+        """Keep the state of the shards at the end of the run, for a run that starts there.
+
+        It is no checkpoint of this run: resumed, it makes its last passes again.
+        """
+        folder = self.folder / "end"
+        folder.mkdir(exist_ok=True)
+        solver.workers.call("save", str(folder))
+        return folder
+
     def restore(self, solver: SharedSolver) -> None:
         """Bring the driver and all shards back to the last complete checkpoint."""
         found = self.complete()
