@@ -83,6 +83,9 @@ def on_ray(X: Any, y: Vector, l2: float) -> Iterator[Fit]:
 
         def fit(loss: Any, tol: float) -> Vector:
             if loss not in runs:
+                # The workers of the loss before hold both cores.
+                stack.close()
+                runs.clear()
                 reading = Reading(labels="real")
                 opened = batch.session(path, loss, shards=8, workers=2, reading=reading)
                 runs[loss] = stack.enter_context(opened)

@@ -98,7 +98,7 @@ def test_threads_over_classes_change_nothing() -> None:
 
 
 def test_threads_over_shards_reach_the_same_optimum(cancer, monkeypatch) -> None:
-    monkeypatch.setattr(sys.modules["noregret.batch.hindsight"], "WORTH_SHARING", 0)
+    monkeypatch.setattr(sys.modules["noregret.batch.hindsight"], "LEAST_EPOCH", 0)
     monkeypatch.setattr(side_by_side, "LEAST_TURN", 64)
     monkeypatch.setattr(side_by_side, "LEAST_EPOCH", 64)
     X, y = cancer

@@ -15,12 +15,13 @@ from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.form import form
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
+from noregret.batch.side_by_side import LEAST_EPOCH
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import uncompiled
 from noregret.rows.examples import Rows, as_rows
-from noregret.shards import WORTH_SHARING, Shards
+from noregret.shards import Shards
 
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
@@ -69,7 +70,7 @@ def hindsight(
 
     `workers` is the most threads that work at a time, at least 1 [default: 1]. `shards`, at least
     1, is how many parts the rows are dealt to in each pass, for l2= and radius= without bias
-    [default: `workers` where there is work for them, else 1]. Given `shards` and `seed`, the
+    [default: `workers` from 8,388,608 stored features on, else 1]. Given `shards` and `seed`, the
     solution is the same to the bit for any number of workers.
 
     >>> import noregret as nr
@@ -207,7 +208,7 @@ def _problem(
 def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
     """Return the shards: as many as asked for, else one a worker if they pay."""
     if count is None:
-        count = workers if rows.stored >= WORTH_SHARING else 1
+        count = workers if rows.stored >= LEAST_EPOCH else 1
     return Shards(min(count, len(rows)), workers)
 
 
