@@ -16,7 +16,8 @@ from noregret.rows.examples import as_rows
 from tests.truth.hindsight_problems import LOSSES
 
 ROWS, WIDTH = 60, 4
-PROVABLE = [loss for loss in LOSSES if loss.has_conjugate()]
+#: -ln p is infinite at 0, so that nobody certifies it.
+PROVABLE = [loss for loss in LOSSES if not isinstance(loss, nr.losses.NegativeLog)]
 
 
 def draw(loss: Any, seed: int = 0, rows: int = ROWS) -> tuple[Any, Any, Any]:
@@ -28,13 +29,7 @@ def draw(loss: Any, seed: int = 0, rows: int = ROWS) -> tuple[Any, Any, Any]:
     y = np.sign(X @ random.normal(size=WIDTH) + random.normal(size=rows) + 1e-9)
     if loss.labels == "real":
         y = y * random.random(rows) * 3.0
-    if isinstance(loss, nr.losses.NegativeLog):
-        X = np.abs(X) + 0.01
     return X, y, random.choice([0.0, 0.5, 1.0, 2.0], rows)
-
-
-def predictions(loss: Any, rows: int) -> Any:
-    return np.full(rows, 0.3 if isinstance(loss, nr.losses.NegativeLog) else 0.1)
 
 
 def entered(loss: Any, data: Any, size: int, cuts: Any = (), layout: Any = np.asarray) -> Any:
@@ -62,10 +57,10 @@ def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, size: int, radi
         X, y, weight = draw(loss, seed)
         certifier = Certifier(loss, blocks=True)
         certifier._lines = BlockLines(loss, size)
-        certifier.add(X, y, predictions(loss, len(y)), weight)
+        certifier.add(X, y, np.full(len(y), 0.1), weight)
         certificate = certifier.certificate()
         found = nr.hindsight(X, y, loss, radius=radius, weight=weight, tol=1e-6, max_passes=400)
-        assert certificate.blocks is not None
+        assert certificate.blocks
         assert certificate.floors(radius)[BLOCKS] <= found.primal
         assert certificate.floor(radius) == max(certificate.floors(radius).values())
 
@@ -73,7 +68,7 @@ def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, size: int, radi
 @pytest.mark.parametrize("loss", PROVABLE, ids=str)
 def test_regularised_floors_and_regrets_are_true_for_the_lines_of_blocks(loss: Any) -> None:
     X, y, weight = draw(loss)
-    certificate = nr.certify(X, y, predictions(loss, len(y)), loss, weight, blocks=True)
+    certificate = nr.certify(X, y, np.full(len(y), 0.1), loss, weight, blocks=True)
     found = nr.hindsight(X, y, loss, l2=0.5, weight=weight, tol=1e-6, max_passes=400)
     assert certificate.regularized_floor(2.0) <= found.primal
     lost = found.primal - 0.25 * float(found.weights @ found.weights)
@@ -93,7 +88,7 @@ def test_no_bit_depends_on_where_calls_end(layout: Any) -> None:
 def test_a_print_changes_nothing_and_a_resumed_run_goes_on_to_the_bit() -> None:
     loss = nr.losses.Logistic()
     X, y, weight = draw(loss)
-    p = predictions(loss, len(y))
+    p = np.full(len(y), 0.1)
     whole, first, second = (Certifier(loss, blocks=True) for _ in range(3))
     for one in (whole, first, second):
         one._lines = BlockLines(loss, 37)

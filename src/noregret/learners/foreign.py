@@ -55,7 +55,7 @@ def certify(
     (0.02, 0.0951)
     >>> best = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared(), blocks=True)
     >>> round(best.floor(0.3), 4)
-    11.4747
+    10.4163
     """
     certifier = Certifier(loss, mirror, blocks)
     certifier.add(X, y, predictions, weight)
@@ -112,17 +112,20 @@ class Certifier:
                 row = start + entered
                 raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
             sound.append((part, labels[taken], weights[taken]))
-        for rows_and_terms in sound if self._lines is not None else ():
-            self._lines.add(*rows_and_terms)
+        if self._lines is not None:
+            for part, *terms in sound:
+                self._lines.add(part, *terms)
         self._ledger, self._gradient = ledger, gradient
 
     def certificate(self) -> Certificate:
         """Return what the predictions so far prove."""
-        own = Certificate(
+        certificate = Certificate(
             self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
             self._ledger.copy(), self._gradient.copy(), played=False,
         )  # fmt: skip
-        return own if self._lines is None else own.with_blocks(*self._lines.proved())
+        for ledger, gradient in () if self._lines is None else self._lines.proved():
+            certificate = certificate.with_blocks(ledger, gradient)
+        return certificate
 
     def arrays(self) -> dict[str, Vector]:
         """Return copies of the ledger, of Z and of the blocks, for a checkpoint or a merge."""

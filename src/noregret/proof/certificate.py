@@ -100,7 +100,7 @@ class Certificate(RadiusProof):
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
     passes: tuple[int, int] = (1, 1)
     #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
-    blocks: Certificate | None = None
+    blocks: tuple[Certificate, ...] = ()
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
@@ -231,8 +231,8 @@ class Certificate(RadiusProof):
     def floors(self, radius: float | None = None, norm: float | None = None) -> dict[str, float]:
         """Return every floor by its origin: lines at the predictions, or at blocks of rows."""
         found = {PREDICTIONS: self._floor(radius, norm)}
-        if self.blocks is not None:
-            found[BLOCKS] = self.blocks._floor(radius, norm)
+        if self.blocks:
+            found[BLOCKS] = max(one._floor(radius, norm) for one in self.blocks)
         return found
 
     def _floor(self, radius: float | None, norm: float | None) -> float:
@@ -274,8 +274,7 @@ class Certificate(RadiusProof):
         R is the map's regulariser, with minimum 0. eta: above 0 [default: the current rate].
         For strongly convex rounds it is the floor of the penalised objective itself.
         """
-        own = self._regularized_floor(eta)
-        return own if self.blocks is None else max(own, self.blocks._regularized_floor(eta))
+        return max(one._regularized_floor(eta) for one in (self, *self.blocks))
 
     def _regularized_floor(self, eta: float | None) -> float:
         if self.curvature > 0.0 and eta is None:
@@ -299,7 +298,7 @@ class Certificate(RadiusProof):
         return certified_floor(self.intercept, length, self.slack, nonnegative)
 
     def with_blocks(self, ledger: Vector, gradient: Vector) -> Self:
-        """Return the certificate with the lines of other touching points beside its own.
+        """Return the certificate with the lines of other touching points beside those it has.
 
         ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
         """
@@ -309,7 +308,8 @@ class Certificate(RadiusProof):
         own[_LINES] = ledger[_LINES]
         # Of the losses, which are the same, and of these lines.
         own[Entry.MAGNITUDE] += self.ledger[Entry.MAGNITUDE]
-        return replace(self, blocks=replace(self, ledger=own, gradient=gradient))
+        lines = replace(self, ledger=own, gradient=gradient, blocks=())
+        return replace(self, blocks=(*self.blocks, lines))
 
     def _radius(self, radius: float | None) -> float:
         if radius is None:
@@ -345,7 +345,7 @@ class Certificate(RadiusProof):
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return bound if self.blocks is None else min(bound, self.blocks.regret(u))
+        return min([bound, *(one.regret(u) for one in self.blocks)])
 
     @property
     def _lost_nothing(self) -> bool:
