@@ -53,6 +53,18 @@ from noregret.rounding import (
 ROUND_ERRORS = 32.0
 
 
+#: Origins of floors.
+PREDICTIONS, BLOCKS = "predictions", "blocks of rows"
+#: What lines enter in a ledger.
+_LINES = [
+    Entry.INTERCEPT,
+    Entry.INTERCEPT_LOW,
+    Entry.MAGNITUDE,
+    Entry.TRAVEL,
+    Entry.SCALED_TRAVEL,
+]
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate(RadiusProof):
     """A statement about the rounds seen so far, true whatever the data were.
@@ -87,6 +99,8 @@ class Certificate(RadiusProof):
     penalised: bool = True
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
     passes: tuple[int, int] = (1, 1)
+    #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
+    blocks: tuple[Certificate, ...] = ()
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
@@ -210,7 +224,18 @@ class Certificate(RadiusProof):
         non-negative vectors of at most that sum), or sum (m_i u_i)^2 <= radius^2 with m_i the
         largest |x_i| seen for `ScaleFree` and `CoinBetting`; `norm` chooses another ball. Without a
         radius it is the learner's own set, or the ball of its own norm if that has no bound.
+        It is the largest of `floors`.
         """
+        return max(self.floors(radius, norm).values())
+
+    def floors(self, radius: float | None = None, norm: float | None = None) -> dict[str, float]:
+        """Return every floor by its origin: lines at the predictions, or at blocks of rows."""
+        found = {PREDICTIONS: self._floor(radius, norm)}
+        if self.blocks:
+            found[BLOCKS] = max(one._floor(radius, norm) for one in self.blocks)
+        return found
+
+    def _floor(self, radius: float | None, norm: float | None) -> float:
         if self.rounds == 0:
             return 0.0
         if radius is None and norm is None and self.domain is not None and self._own_set():
@@ -249,6 +274,9 @@ class Certificate(RadiusProof):
         R is the map's regulariser, with minimum 0. eta: above 0 [default: the current rate].
         For strongly convex rounds it is the floor of the penalised objective itself.
         """
+        return max(one._regularized_floor(eta) for one in (self, *self.blocks))
+
+    def _regularized_floor(self, eta: float | None) -> float:
         if self.curvature > 0.0 and eta is None:
             length = norm_upper(self.gradient, 2.0) + self.delta
             return self._lowered(grown(length * length / (2.0 * self.curvature), 8.0))
@@ -268,6 +296,20 @@ class Certificate(RadiusProof):
             return -math.inf
         nonnegative = self.loss_function.nonnegative
         return certified_floor(self.intercept, length, self.slack, nonnegative)
+
+    def with_blocks(self, ledger: Vector, gradient: Vector) -> Self:
+        """Return the certificate with the lines of other touching points beside those it has.
+
+        ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
+        """
+        if not (np.all(np.isfinite(ledger[_LINES])) and np.all(np.isfinite(gradient))):
+            return self
+        own = self.ledger.copy()
+        own[_LINES] = ledger[_LINES]
+        # Of the losses, which are the same, and of these lines.
+        own[Entry.MAGNITUDE] += self.ledger[Entry.MAGNITUDE]
+        lines = replace(self, ledger=own, gradient=gradient, blocks=())
+        return replace(self, blocks=(*self.blocks, lines))
 
     def _radius(self, radius: float | None) -> float:
         if radius is None:
@@ -303,7 +345,7 @@ class Certificate(RadiusProof):
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return bound
+        return min([bound, *(one.regret(u) for one in self.blocks)])
 
     @property
     def _lost_nothing(self) -> bool:

@@ -180,9 +180,11 @@ def loss_lines(certificate: Any) -> list[str]:
 
 def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]:
     """Return the floor, the class that it is about in words, and the regret that it proves."""
-    floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
+    floors, regret = certificate.floors(radius), certificate.regret_bound(radius)
+    origin, floor = max(floors.items(), key=lambda one: one[1])
+    note = f", by lines at {origin}" if len(floors) > 1 else ""
     return [
-        at_least("certified floor", floor, certificate.rounds),
+        at_least("certified floor", floor, certificate.rounds, note),
         f"    {words}",
         at_most("regret at most", regret, certificate.rounds),
     ]
@@ -227,6 +229,9 @@ def certificate_dict(certificate: Any, radius: float | None) -> dict[str, Any]:
     if radius is not None or certificate.radius is not None:
         result["class"] = certificate.describe(radius)
         result["floor"] = finite(certificate.floor(radius))
+        floors = certificate.floors(radius)
+        if len(floors) > 1:
+            result["floors"] = {origin: finite(floor) for origin, floor in floors.items()}
         result["regret_bound"] = finite(certificate.regret_bound(radius))
         result["bounds"] = [bound.as_dict() for bound in certificate.bounds_for(radius)]
     return result

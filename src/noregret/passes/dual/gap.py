@@ -30,7 +30,8 @@ class Terms(NamedTuple):
 
 
 @kernel(inline=True)
-def _anchor(loss, y):  # type: ignore[no-untyped-def]
+def anchor_of(loss, y):  # type: ignore[no-untyped-def]
+    """Return the size of f(0), 1 where it is infinite: parts of a conjugate may cancel to it."""
     size = abs(loss.value(y, 0.0))
     return size if size < np.inf else 1.0
 
@@ -71,7 +72,7 @@ def dual_sums(loss: Any, rows: Any, terms: Terms, slopes: Any, state: Any) -> An
 @kernel(counted=False)
 def _dual_sums(loss, rows, terms, slopes, state, work):  # type: ignore[no-untyped-def]
     total = low = magnitude = travel = 0.0
-    below, above = _anchor(loss, -1.0), _anchor(loss, 1.0)
+    below, above = anchor_of(loss, -1.0), anchor_of(loss, 1.0)
     for t in range(np.uint64(slopes.shape[0])):
         y, c, offset, s = terms.y[t], terms.weight[t], terms.offset[t], slopes[t]
         if c == 0.0:
@@ -80,7 +81,7 @@ def _dual_sums(loss, rows, terms, slopes, state, work):  # type: ignore[no-untyp
         term = c * (s * offset - conjugate)
         total, low = add_twofold(total, low, term)
         # Where the parts of a conjugate cancel, they are of the size of one of these.
-        anchor = below if y == -1.0 else (above if y == 1.0 else _anchor(loss, y))
+        anchor = below if y == -1.0 else (above if y == 1.0 else anchor_of(loss, y))
         size = abs(s)
         magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y) + abs(offset)))
         if s != 0.0:

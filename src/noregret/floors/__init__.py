@@ -1,0 +1,5 @@
+"""Floors that do not depend on the player: blocks of rows touched where a later leader predicts."""
+
+from noregret.floors.block_lines import BlockLines
+
+__all__ = ["BlockLines"]

@@ -1,0 +1,146 @@
+"""Lines under blocks of rows: true for every loss, close to the optimum, resumed exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import noregret as nr
+from noregret.floors import BlockLines
+from noregret.learners.foreign import Certifier
+from noregret.proof.certificate import BLOCKS, PREDICTIONS
+from noregret.rows.examples import as_rows
+from tests.truth.hindsight_problems import LOSSES
+
+ROWS, WIDTH = 60, 4
+#: -ln p is infinite at 0, so that nobody certifies it.
+PROVABLE = [loss for loss in LOSSES if not isinstance(loss, nr.losses.NegativeLog)]
+
+
+def draw(loss: Any, seed: int = 0, rows: int = ROWS) -> tuple[Any, Any, Any]:
+    """Return rows of very different sizes, labels and weights; some weights are 0."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, WIDTH)) * (random.random((rows, WIDTH)) < 0.7)
+    X *= 10.0 ** random.integers(-2, 3, WIDTH)
+    X[rows // 2] *= 50.0
+    y = np.sign(X @ random.normal(size=WIDTH) + random.normal(size=rows) + 1e-9)
+    if loss.labels == "real":
+        y = y * random.random(rows) * 3.0
+    return X, y, random.choice([0.0, 0.5, 1.0, 2.0], rows)
+
+
+def entered(loss: Any, data: Any, size: int, cuts: Any = (), layout: Any = np.asarray) -> Any:
+    """Return the lines of all rows, added in parts."""
+    X, y, weight = data
+    lines = BlockLines(loss, size)
+    for begin, end in zip((0, *cuts), (*cuts, len(y)), strict=True):
+        lines.add(as_rows(layout(X[begin:end])), y[begin:end], weight[begin:end])
+    return lines
+
+
+def require_same(one: BlockLines, other: BlockLines) -> None:
+    mine, its = one.arrays(), other.arrays()
+    assert mine.keys() == its.keys()
+    for name, array in mine.items():
+        np.testing.assert_array_equal(array, its[name], strict=True)
+
+
+@pytest.mark.parametrize("loss", PROVABLE, ids=str)
+@pytest.mark.parametrize("size", [1, 16, 1 << 18])
+@pytest.mark.parametrize("radius", [0.01, 1.0, 30.0])
+def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, size: int, radius: float) -> None:
+    """Judged by the best in hindsight, whose value is rounded up."""
+    for seed in range(3):
+        X, y, weight = draw(loss, seed)
+        certifier = Certifier(loss, blocks=True)
+        certifier._lines = BlockLines(loss, size)
+        certifier.add(X, y, np.full(len(y), 0.1), weight)
+        certificate = certifier.certificate()
+        found = nr.hindsight(X, y, loss, radius=radius, weight=weight, tol=1e-6, max_passes=400)
+        assert certificate.blocks
+        assert certificate.floors(radius)[BLOCKS] <= found.primal
+        assert certificate.floor(radius) == max(certificate.floors(radius).values())
+
+
+@pytest.mark.parametrize("loss", PROVABLE, ids=str)
+def test_regularised_floors_and_regrets_are_true_for_the_lines_of_blocks(loss: Any) -> None:
+    X, y, weight = draw(loss)
+    certificate = nr.certify(X, y, np.full(len(y), 0.1), loss, weight, blocks=True)
+    found = nr.hindsight(X, y, loss, l2=0.5, weight=weight, tol=1e-6, max_passes=400)
+    assert certificate.regularized_floor(2.0) <= found.primal
+    lost = found.primal - 0.25 * float(found.weights @ found.weights)
+    assert certificate.loss - lost <= certificate.regret(found.weights) + 1e-9 * abs(lost)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_no_bit_depends_on_where_calls_end(layout: Any) -> None:
+    loss = nr.losses.Logistic()
+    data = draw(loss)
+    whole = entered(loss, data, 37, layout=layout)
+    assert len(whole._pending) == 1 and whole.held > 0
+    for cuts in ((1,), (20, 21, 50), tuple(range(1, ROWS))):
+        require_same(entered(loss, data, 37, cuts), whole)
+
+
+def test_a_print_changes_nothing_and_a_resumed_run_goes_on_to_the_bit() -> None:
+    loss = nr.losses.Logistic()
+    X, y, weight = draw(loss)
+    p = np.full(len(y), 0.1)
+    whole, first, second = (Certifier(loss, blocks=True) for _ in range(3))
+    for one in (whole, first, second):
+        one._lines = BlockLines(loss, 37)
+    whole.add(X, y, p, weight)
+    first.add(X[:25], y[:25], p[:25], weight[:25])
+    assert str(first.certificate()) == str(first.certificate())
+    second.restore(first.arrays())
+    second.add(X[25:], y[25:], p[25:], weight[25:])
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(second.arrays()[name], array, strict=True)
+    assert second.certificate().floor(2.0) == whole.certificate().floor(2.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "least"), [(nr.losses.Logistic(), 0.99), (nr.losses.Hinge(), 0.98)], ids=str
+)
+def test_one_block_of_all_rows_is_close_to_the_optimum(loss: Any, least: float) -> None:
+    random = np.random.default_rng(5)
+    X = random.normal(size=(2000, 3))
+    y = np.where(X @ [1.0, -2.0, 0.5] + random.normal(size=2000) > 0.0, 1.0, -1.0)
+    sizes = np.abs(X).max(axis=0)
+    best = nr.hindsight(X / sizes, y, loss, l2=3.0, tol=1e-6)
+    radius = float(np.linalg.norm(best.weights))
+    optimum = nr.hindsight(X / sizes, y, loss, radius=radius, tol=1e-6).primal
+    certificate = nr.certify(X / sizes, y, np.zeros(2000), loss, blocks=True)
+    floors = certificate.floors(radius)
+    assert least * optimum <= floors[BLOCKS] <= optimum
+    assert floors[PREDICTIONS] < 0.0 or floors[PREDICTIONS] < floors[BLOCKS]
+
+
+def test_the_print_names_the_origin_of_the_floor() -> None:
+    X, y, _ = draw(nr.losses.Logistic())
+    loss = nr.losses.Logistic()
+    both = nr.certify(X, y, np.zeros(ROWS), loss, blocks=True)
+    plain = nr.certify(X, y, np.zeros(ROWS), loss)
+    floors = both.as_dict(0.01)["floors"]
+    assert floors == both.floors(0.01) and floors[PREDICTIONS] == plain.floor(0.01)
+    origin = max(floors, key=lambda name: floors[name])
+    assert f"a round, by lines at {origin}\n" in both.text(0.01)
+    assert "by lines at" not in plain.text(0.01) and "floors" not in plain.as_dict(0.01)
+
+
+class Own(nr.losses.Loss):
+    """A loss of one's own."""
+
+    def value(self, y: float, p: float) -> float:
+        return (p - y) * (p - y)
+
+    def slope(self, y: float, p: float) -> float:
+        return 2.0 * (p - y)
+
+
+def test_losses_of_ones_own_are_refused() -> None:
+    with pytest.raises(ValueError, match="only losses of noregret with a conjugate, not Own"):
+        Certifier(Own(), blocks=True)
