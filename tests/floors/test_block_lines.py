@@ -12,6 +12,7 @@ import noregret as nr
 from noregret.floors import BlockLines
 from noregret.learners.foreign import Certifier
 from noregret.proof.certificate import BLOCKS, PREDICTIONS
+from noregret.proof.ledger import Entry
 from noregret.rows.examples import as_rows
 from tests.truth.hindsight_problems import LOSSES
 
@@ -73,6 +74,58 @@ def test_regularised_floors_and_regrets_are_true_for_the_lines_of_blocks(loss: A
     assert certificate.regularized_floor(2.0) <= found.primal
     lost = found.primal - 0.25 * float(found.weights @ found.weights)
     assert certificate.loss - lost <= certificate.regret(found.weights) + 1e-9 * abs(lost)
+
+
+def test_theta_is_that_of_the_lines_in_the_units_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """theta = -Z / (b m) whenever a block is entered, for each b that is tried at a print, too."""
+    enter, seen = BlockLines._enter, []
+
+    def judged(self: BlockLines, *given: Any) -> None:
+        for entering in (True, False):
+            sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
+            expected = -self.sums.sum(axis=1) / (self.strength * sizes)
+            np.testing.assert_allclose(self.theta, expected, rtol=1e-9, atol=1e-12)
+            if entering:
+                enter(self, *given)
+        seen.append(self.strength)
+
+    monkeypatch.setattr(BlockLines, "_enter", judged)
+    lines = entered(nr.losses.Logistic(), draw(nr.losses.Logistic()), 37)
+    assert len(lines.proved()) == 5 and len(set(seen)) == 5
+
+
+def test_the_ledger_covers_what_was_summed() -> None:
+    """Sizes of terms and lengths of gradients, to which the errors of rounding are proportional."""
+    loss = nr.losses.Logistic()
+    X, y, weight = draw(loss)
+    lines = entered(loss, (X, y, weight), 1)
+    ledger, gradient = lines.proved()[0]
+    Z, travel, scaled, magnitude = np.zeros(WIDTH), 0.0, 0.0, 0.0
+    sizes = np.zeros(WIDTH)
+    for x, label, c, s in zip(X, y, weight, slopes_of(X, y, weight), strict=True):
+        sizes = np.maximum(sizes, np.abs(x))
+        Z += c * s * x
+        travel += c * abs(s) * np.abs(x).sum()
+        scaled += c * abs(s) * (np.abs(x[sizes > 0.0]) / sizes[sizes > 0.0]).sum()
+        magnitude += 2.0 * c * abs(loss.conjugate(label, s))
+    np.testing.assert_allclose(gradient, Z, rtol=1e-9)
+    assert ledger[Entry.TRAVEL] == pytest.approx(travel, rel=1e-9)
+    assert ledger[Entry.SCALED_TRAVEL] == pytest.approx(scaled, rel=1e-9)
+    assert ledger[Entry.MAGNITUDE] >= magnitude > 0.0
+    assert ledger[Entry.ROUNDS] == ROWS
+
+
+def slopes_of(X: Any, y: Any, weight: Any) -> Any:
+    """Return the slopes of blocks of one row each, from the sums before and after."""
+    lines, found = BlockLines(nr.losses.Logistic(), 1), []
+    for x, label, c in zip(X, y, weight, strict=True):
+        before = lines.ledger[Entry.INTERCEPT], lines.sums.sum(axis=1)
+        lines.add(as_rows(x[None]), np.array([label]), np.array([c]))
+        after = lines.sums.sum(axis=1)
+        change = after - (before[1] if len(before[1]) else 0.0)
+        j = int(np.argmax(np.abs(x)))
+        found.append(change[j] / (c * x[j]) if c > 0.0 and x[j] != 0.0 else 0.0)
+    return found
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
