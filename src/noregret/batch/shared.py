@@ -252,6 +252,7 @@ class SharedSolver(Solver):
     def turn(self) -> bool:
         """Let all shards visit rows; examine the slopes once the guess of the gap is small."""
         guess = self.guess
+        guess.turns = self.turns
         largest, all_visited = self.visit()
         self.passes += 1
         self.report(guess.gap, guess.primal, self.active)

@@ -24,7 +24,8 @@ from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
-from noregret.proof.statement import RadiusProof, Statement
+from noregret.proof.run_sums import RunSums
+from noregret.proof.statement import PREDICTIONS, Statement
 from noregret.proof.wording import (
     Broken,
     assumption_lines,
@@ -53,8 +54,8 @@ from noregret.rounding import (
 ROUND_ERRORS = 32.0
 
 
-#: Origins of floors.
-PREDICTIONS, BLOCKS = "predictions", "blocks of rows"
+#: The origin of a floor of `floors.block_lines`.
+BLOCKS = "blocks of rows"
 #: What lines enter in a ledger.
 _LINES = [
     Entry.INTERCEPT,
@@ -66,7 +67,7 @@ _LINES = [
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(RadiusProof):
+class Certificate(RunSums):
     """A statement about the rounds seen so far, true whatever the data were.
 
     >>> import noregret as nr
@@ -105,33 +106,12 @@ class Certificate(RadiusProof):
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
 
-    def sum_of(self, place: Entry) -> float:
-        """Return a compensated sum of the ledger."""
-        return float(self.ledger[place] + self.ledger[place + 1])
-
-    @property
-    def rounds(self) -> int:
-        """How many examples were learnt."""
-        return int(self.ledger[Entry.ROUNDS])
-
-    @property
-    def mistakes(self) -> int:
-        """How many labels were predicted wrongly; a prediction of zero margin counts."""
-        return int(self.ledger[Entry.MISTAKES])
-
     @property
     def objective(self) -> str:
         """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
         sigma = self.rate.strong_convexity() if self.penalised else 0.0
         loss = named(self.loss_function)
         return objective_words(loss, sigma, self.predictor, self.passes, self.example_weights)
-
-    @property
-    def example_weights(self) -> tuple[float, float]:
-        """The smallest and the largest example weight of the rounds, 1 and 1 before the first."""
-        if self.rounds == 0:
-            return 1.0, 1.0
-        return float(self.ledger[Entry.LEAST_WEIGHT]), float(self.ledger[Entry.MOST_WEIGHT])
 
     @property
     def loss(self) -> float:
@@ -144,11 +124,6 @@ class Certificate(RadiusProof):
         """The learner's own objective, rounded up."""
         return self.loss + self.slack + rounding_error(8.0, abs(self.loss))
 
-    @property
-    def plain_loss(self) -> float:
-        """The learner's own loss without a penalty, summed over the rounds."""
-        return self.sum_of(Entry.LOSS)
-
     def plain(self) -> Self:
         """Return the certificate about the loss without a penalty.
 
@@ -160,11 +135,6 @@ class Certificate(RadiusProof):
     def average_loss(self) -> float:
         """The learner's own objective a round."""
         return self.loss / self.rounds if self.rounds else 0.0
-
-    @property
-    def intercept(self) -> float:
-        """The height at u = 0 of the sum of the supporting lines."""
-        return self.sum_of(Entry.INTERCEPT)
 
     @property
     def curvature(self) -> float:

@@ -229,8 +229,20 @@ class Proof:
         return f'<div><strong>{head}</strong><pre style="{style}">{rest}</pre></div>'
 
 
+#: The origin of a floor whose lines touch at the predictions.
+PREDICTIONS = "predictions"
+
+
 class RadiusProof(Proof):
     """A proof whose class of competitors has a radius that the reader may choose."""
+
+    def floor(self, radius: float | None = None) -> float:
+        """Return a number that no competitor of the class has lost less than."""
+        raise NotImplementedError
+
+    def floors(self, radius: float | None = None) -> dict[str, float]:
+        """Return every floor by its origin."""
+        return {PREDICTIONS: self.floor(radius)}
 
     def _lines(self, radius: float | None = None) -> list[str]:
         raise NotImplementedError
