@@ -48,7 +48,7 @@ class Guess:
         self.goal = 0.0
         self.apart = self.revived = math.nan
         self.passes = self.crawled = 0
-        #: Passes in which all active rows are visited once.
+        #: Number of passes that visit all active rows once.
         self.turns = 1
 
     def see(self, apart: float, primal: float | None) -> None:

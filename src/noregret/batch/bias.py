@@ -38,7 +38,7 @@ LEAST_MU = 1e-12
 
 
 class Balancer:
-    """Brings slopes of rows in memory to sum c_i s_i = 0, see `batch.shard_balance`."""
+    """Bring slopes of rows in memory to sum c_i s_i = 0, see `batch.shard_balance`."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

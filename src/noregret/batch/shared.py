@@ -190,7 +190,7 @@ class SharedSolver(Solver):
         return int(min(max(features / least, 1.0), MOST_TURNS))
 
     def step(self) -> bool:
-        """Make a round of Newton steps, or a turn of visits, under the eyes of the watch."""
+        """Make a round of Newton steps, or a turn of visits; call the watch before and after."""
         self.watch.before(self)
         done = self.advance()
         self.watch.after(self, done)
