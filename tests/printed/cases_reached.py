@@ -26,6 +26,7 @@ NO_STATEMENTS = {
     "ShatteredTree": "a picture of a tree",
     "Proof": "what all certificates and solutions share, never made by itself",
     "RadiusProof": "what certificates with a radius share, never made by itself",
+    "RunSums": "what is read from a ledger, never made by itself",
     "CostProof": "what certificates of bandits share, never made by itself",
     "CountedMistakes": "what certificates of mistakes share, never made by itself",
     "ByClass": "what certificates of one class against the rest share, never made by itself",

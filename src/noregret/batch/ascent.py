@@ -48,8 +48,6 @@ class Guess:
         self.goal = 0.0
         self.apart = self.revived = math.nan
         self.passes = self.crawled = 0
-        #: Number of passes that visit all active rows once.
-        self.turns = 1
 
     def see(self, apart: float, primal: float | None) -> None:
         """Guess the gap after an epoch from `apart`, the gap sampled during it.
@@ -63,7 +61,7 @@ class Guess:
         self.gap = apart * min(1.0, AHEAD * decline)
         self.apart = apart
         self.passes += 1
-        self.crawled = self.crawled + 1 if decline > SLOW ** (1.0 / self.turns) else 0
+        self.crawled = self.crawled + 1 if decline > SLOW else 0
         if math.isnan(self.revived):
             self.revived = self.apart
 
@@ -75,13 +73,12 @@ class Guess:
         return True
 
     def slow(self) -> int:
-        """Return the number of slow epochs in a row if it calls for a Newton step, else 0."""
-        epochs = self.crawled // self.turns
-        if epochs < CRAWL:
+        """Return the number of slow passes in a row if it calls for a Newton step, else 0."""
+        if self.crawled < CRAWL:
             return 0
-        self.crawled = 0
+        crawled, self.crawled = self.crawled, 0
         self.apart = math.nan
-        return epochs
+        return crawled
 
     def correct(self, solution: Solution, guessed: float) -> None:
         """Lower the goal after an exact evaluation with a larger gap than was guessed."""

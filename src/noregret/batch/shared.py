@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.batch.ascent import FAR, GRADIENTS, LEAST_TRUST, SAMPLE, SETTLED, Guess
+from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED
 from noregret.batch.dual_newton import DualNewton
 from noregret.batch.newton import MOST_STEPS, PARTS, Point, narrow, newton_round
 from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
 from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
 from noregret.batch.shard_balance import Balance
+from noregret.batch.shared_guess import SharedGuess
 from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
 from noregret.batch.solver import Solver
 from noregret.batch.work_shares import WorkShares
@@ -34,8 +35,6 @@ from noregret.rounding import EPSILON
 from noregret.workers import Workers, whole
 
 NO_SLOPES = np.empty(0)
-#: Least trust in guesses of the gap.
-LOWEST_TRUST = 1e-4
 #: Numbers that a checkpoint keeps.
 NUMBERS = ("passes", "looked", "delta", "solved", "spread", "far", "active", "dual", "travelled")
 #: Largest part by which theta may differ from the sum of the rows times their slopes,
@@ -101,31 +100,6 @@ class SharedProblem(Objective):
         with np.errstate(over="ignore", invalid="ignore"):
             losses = loss_upper(self.size.rows, self.size.weight, roundings, *sums)
             return self.upper(weights, losses)
-
-
-class SharedGuess(Guess):
-    """The guess of a gap from visits that see the steps of their own shard only: often too small.
-
-    `trust` is the part of the guesses so far that was true; the goal is lowered by it.
-    """
-
-    def __init__(self, tol: float) -> None:
-        super().__init__(tol)
-        self.trust = 1.0
-
-    def see(self, apart: float, primal: float | None) -> None:
-        """Guess the gap after a turn from `apart`, the gap sampled during it."""
-        super().see(apart, primal)
-        if primal is not None:
-            self.goal *= self.trust
-
-    def correct(self, solution: Solution, guessed: float) -> None:
-        """Lower the goal after an exact evaluation with a larger gap than was guessed."""
-        before = self.trust
-        super().correct(solution, guessed)
-        true = min(max(guessed / solution.gap, LEAST_TRUST), 1.0)
-        self.trust = max(before * true, LOWEST_TRUST)
-        self.goal = self.trust * self.tol * max(1.0, self.primal)
 
 
 class LostStep(RuntimeError):
