@@ -45,8 +45,8 @@ def certify(
         weight: one number >= 0 a row [default: 1].
         mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
         blocks: whether lines under blocks of rows are tried, too, which do not depend on the
-            predictions: the floor is then close to the least loss of the class, for the time of
-            about five passes [default: False].
+            predictions: as a rule the floor is then close to the least loss of the class, for
+            the time of about five passes, and more where it is read [default: False].
 
     >>> from noregret import losses
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
