@@ -96,6 +96,25 @@ class Loss(Promised):
         """Return the largest second derivative, infinity at a kink."""
         return math.inf
 
+    def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
+        """Return a c that is right for the parabola that touches the loss at p.
+
+        f(z) >= f(p) + f'(p) (z - p) + (c/2) (z - p)^2 for all low <= z <= high, wherever p lies.
+        """
+        return 0.0
+
+    def has_curvature(self) -> bool:
+        """Tell whether the loss declares `curvature_below` itself.
+
+        A subclass that changes the value does not inherit it.
+        """
+        for cls in type(self).__mro__:
+            if "curvature_below" in vars(cls):
+                return cls is not Loss
+            if "value" in vars(cls):
+                break
+        return False
+
     def lowest_slope(self, y: float) -> float:
         """Return the lower end of the slopes at which the conjugate is finite."""
         return -self.lipschitz()

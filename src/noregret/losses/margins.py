@@ -9,6 +9,14 @@ from typing import ClassVar
 from noregret.component import MARGIN, allowed
 from noregret.elementary import divide, exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
+from noregret.losses.minorants import (
+    exponential_quotient,
+    least_at_ends,
+    logistic_quotient,
+    one_sided_quotient,
+    power_quotient,
+    squared_hinge_quotient,
+)
 
 #: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
 _LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
@@ -96,7 +104,8 @@ class SquaredHinge(Margin):
         """Return f*(s)."""
         return -abs(s) * (self.margin - 0.5 * abs(s)) if y * s <= 0.0 else math.inf
 
-    curvature = one
+    curvature, curvature_below = one, least_at_ends
+    quotient = squared_hinge_quotient
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
@@ -136,6 +145,8 @@ class Logistic(Margin):
     def curvature(self) -> float:
         """Return 1/4."""
         return 0.25
+
+    quotient, curvature_below = logistic_quotient, least_at_ends
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
@@ -253,6 +264,8 @@ class PowerHinge(Margin):
         """Return 1 for r = 2; other powers have none that holds everywhere."""
         return 1.0 if self.r == 2.0 else math.inf
 
+    quotient, curvature_below = power_quotient, least_at_ends
+
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y e^(r-1), where e > 0 solves e + q e^(r-1) = margin - y z.
 
@@ -316,7 +329,8 @@ class OneSidedHuber(Margin):
         """Return 2."""
         return 2.0
 
-    curvature = one
+    curvature, curvature_below = one, least_at_ends
+    quotient = one_sided_quotient
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""
@@ -341,6 +355,8 @@ class Exponential(Margin):
     def slope(self, y: float, p: float) -> float:
         """Return -y exp(-y p)."""
         return -y * self.value(y, p)
+
+    quotient, curvature_below = exponential_quotient, least_at_ends
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""

@@ -9,7 +9,12 @@ from typing import ClassVar
 from noregret.component import NONNEGATIVE, POSITIVE, allowed
 from noregret.elementary import log
 from noregret.losses.base import LEAST_DIVISOR, Loss, minus_conjugate, one
-from noregret.rounding import two_sum
+from noregret.losses.minorants import (
+    least_at_ends,
+    logarithm_quotient,
+    stretch_quotient,
+)
+from noregret.rounding import EPSILON, two_sum
 
 #: Smallest prediction of a proximal step: products with a steeper slope could overflow.
 _LEAST_PREDICTION = 1e-150
@@ -51,6 +56,10 @@ class Squared(Regression):
 
     def curvature(self) -> float:
         """Return 2."""
+        return 2.0
+
+    def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
+        """Return 2: the loss is its own parabola, on any range."""
         return 2.0
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
@@ -170,6 +179,25 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     lipschitz = Loss.lipschitz
     curvature = one
 
+    def quotient(self, y: float, p: float, z: float) -> float:
+        """Return 2 D(z, p) / (z - p)^2, rounded down, see `noregret.losses.minorants`."""
+        # The edges are rounded: move them outwards.
+        far = self.epsilon + 2.0 * EPSILON * (self.epsilon + abs(y))
+        below = stretch_quotient(p, z, -math.inf, y - far)
+        return below + stretch_quotient(p, z, y + far, math.inf)
+
+    def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
+        """Return the least quotient: at an end, or at the mirror image of p beyond the tube."""
+        size = abs(y) + abs(p) + self.epsilon
+        excess = self.excess(y, p) - 4.0 * EPSILON * size
+        if not excess > 0.0:
+            return 0.0
+        c = least_at_ends(self, y, p, low, high)
+        mirror, near = 2.0 * y - p, 8.0 * EPSILON * size
+        if low - near <= mirror <= high + near:
+            c = min(c, (1.0 - 8.0 * EPSILON) * (excess / (self.epsilon + excess)))
+        return c
+
 
 @dataclass(frozen=True)
 class Huber(Regression):
@@ -202,7 +230,13 @@ class Huber(Regression):
         """Return delta."""
         return self.delta
 
-    curvature = one
+    curvature, curvature_below = one, least_at_ends
+
+    def quotient(self, y: float, p: float, z: float) -> float:
+        """Return 2 D(z, p) / (z - p)^2, rounded down, see `noregret.losses.minorants`."""
+        # The edges are rounded: move them inwards.
+        near = self.delta - 2.0 * EPSILON * (self.delta + abs(y))
+        return stretch_quotient(p, z, y - near, y + near)
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return (z - y)/(1 + q) clipped to [-delta, delta]."""
@@ -287,6 +321,8 @@ class NegativeLog(Regression):
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
         return -1.0 - log(-s) if s < 0.0 else math.inf
+
+    quotient, curvature_below = logarithm_quotient, least_at_ends
 
     def highest_slope(self, y: float) -> float:
         """Return 0."""
