@@ -134,7 +134,7 @@ def test_no_bit_depends_on_where_calls_end(layout: Any) -> None:
     loss = nr.losses.Logistic()
     data = draw(loss)
     whole = entered(loss, data, 37, layout=layout)
-    assert len(whole._pending) == 1 and whole.held > 0
+    assert 0 < whole.pending.stored < 37
     for cuts in ((1,), (20, 21, 50), tuple(range(1, ROWS))):
         require_same(entered(loss, data, 37, cuts), whole)
 
@@ -196,5 +196,7 @@ class Own(nr.losses.Loss):
 
 
 def test_losses_of_ones_own_are_refused() -> None:
-    with pytest.raises(ValueError, match="only losses of noregret with a conjugate, not Own"):
+    with pytest.raises(
+        ValueError, match="losses of noregret with one score and a conjugate, not Own"
+    ):
         Certifier(Own(), blocks=True)

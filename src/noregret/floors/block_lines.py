@@ -25,12 +25,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
-from noregret.losses import Loss
+from noregret.floors.pending import Block, Pending
+from noregret.losses import Loss, ScoreLoss
 from noregret.mirrors import Euclidean
 from noregret.passes.dual import dual, gap, held_rows
 from noregret.passes.frame import block
-from noregret.proof.ledger import SIZE, new_ledger
+from noregret.proof.ledger import SIZE, Entry, new_ledger
 from noregret.rows.examples import Rows
 
 #: Stored features of a block: about 3 MB.
@@ -39,13 +41,29 @@ BLOCK = 1 << 18
 STRENGTH = 3.0
 #: What b is multiplied by in turn, for the rows that are entered for the time being.
 FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+#: Above this many features one b is enough: each takes two numbers a feature more at a print.
+WIDE = 1 << 20
 #: Epochs of ascent over a block.
 EPOCHS = 5
 #: No row is put aside, and every visit is sampled: both are for other users of the kernel.
 NEVER, EVERY = 1e300, np.uint64(1)
 
+#: Entries of the ledger that lines enter.
+_SUMS = [
+    *(Entry.ROUNDS, Entry.INTERCEPT, Entry.INTERCEPT_LOW),
+    *(Entry.MAGNITUDE, Entry.TRAVEL, Entry.SCALED_TRAVEL),
+]
+
 _EUCLIDEAN = Euclidean()
-_PENDING = ("indptr", "indices", "values", "y", "weight")
+_NO_ENDS, _NO_OFFSET = np.zeros(1, np.uint64), np.zeros(1)
+
+
+def block_lines(loss: Any) -> BlockLines:
+    """Return the lines for a loss, or refuse one that has no slopes to choose among."""
+    if isinstance(loss, ScoreLoss) or loss.foreign or not loss.has_conjugate():
+        known = "only losses of noregret with one score and a conjugate"
+        raise ArgumentError("blocks", f"{known}, not {type(loss).__name__}", True)
+    return BlockLines(loss)
 
 
 class BlockLines:
@@ -74,29 +92,42 @@ class BlockLines:
         self.random = np.uint64(1)
         #: Z as twofold sums, theta = -Z / (b m), and m; with room for more features.
         self.sums, self.theta, self.sizes = np.zeros((0, 2)), np.zeros(0), np.zeros(0)
-        self.width = self.held = 0
-        #: Arrays of the rows held back, part by part: lengths in place of `indptr`.
-        self._pending: list[tuple[npt.NDArray[Any], ...]] = []
+        self.width = 0
+        self.pending = Pending(size)
 
-    def add(self, rows: Rows, y: Vector, weight: Vector) -> None:
-        """Hold back rows that are known to be sound; enter each block that they fill."""
+    @property
+    def rounds(self) -> int:
+        """How many rows there were, those held back included."""
+        return int(self.ledger[Entry.ROUNDS]) + len(self.pending)
+
+    def add(self, rows: Rows, y: Vector, weight: Vector, offset: float | Vector = 0.0) -> None:
+        """Hold back rows that are known to be sound; enter each block that they fill.
+
+        Every u predicts <u, x> + offset.
+        """
         self._widen(rows.width)
-        lengths, indices, values = compressed(rows)
-        ends = np.cumsum(lengths, dtype=np.int64)
-        begin = start = 0
-        while begin < len(y):
-            # A block ends with the row that fills it, wherever calls end.
-            full = int(np.searchsorted(ends, start + self.size - self.held)) + 1
-            end = min(full, len(y))
-            stop = int(ends[end - 1])
-            part = lengths[begin:end], indices[start:stop], values[start:stop]
-            labels = y[begin:end], weight[begin:end]
-            self._pending.append(tuple(one.copy() for one in (*part, *labels)))
-            self.held += stop - start
-            begin, start = end, stop
-            if self.held >= self.size:
-                self._enter(*self._joined())
-                self._pending, self.held = [], 0
+        given = np.broadcast_to(offset, len(y))
+        for start, stop in rows.chunks():
+            part = slice(start, stop)
+            for full in self.pending.take(
+                rows.part(start, stop), y[part], weight[part], given[part]
+            ):
+                self._enter(full)
+
+    def add_row(
+        self, columns: npt.NDArray[np.uint32], values: Vector, y: float, weight: float
+    ) -> None:
+        """Hold back one sound row, as `add` does, for the price of a few arrays of one number."""
+        if values.ndim == 1:
+            self._widen(int(columns[-1]) + 1 if len(columns) else 0)
+            ends = np.array([0, len(columns)], np.uint64)
+            row = Rows(ends, columns, values, self.width, 1)
+        else:
+            self._widen(values.shape[1])
+            row = Rows(_NO_ENDS, columns, values, self.width, 1)
+        terms = np.array([y], np.float64), np.array([weight], np.float64), _NO_OFFSET
+        for full in self.pending.take(row, *terms):
+            self._enter(full)
 
     def proved(self) -> list[tuple[Vector, Vector]]:
         """Return ledgers of all rows, each with its Z; the rows held back stay so.
@@ -104,16 +135,16 @@ class BlockLines:
         Each is right for every class; they differ in b for the rows held back, which a small class
         wants large and a large one small.
         """
-        if not self._pending:
+        if not len(self.pending):
             return [(self.ledger.copy(), self._gradient())]
         kept = self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength
-        found, given = [], self._joined()
+        found, given = [], self.pending.block(self.width)
         try:
-            for factor in FACTORS:
+            for factor in FACTORS if self.width <= WIDE else (1.0,):
                 self.ledger, self.sums, self.theta, self.sizes = (one.copy() for one in kept[:4])
                 self.random, self.strength = kept[4], factor * kept[5]
                 self.theta /= factor
-                self._enter(*given)
+                self._enter(given)
                 found.append((self.ledger, self._gradient()))
         finally:
             self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength = kept
@@ -123,21 +154,16 @@ class BlockLines:
         total: Vector = self.sums[: self.width].sum(axis=1)
         return total
 
-    def _joined(self) -> tuple[Rows, Vector, Vector]:
-        """Return the rows held back, with labels and weights."""
-        lengths, indices, values, y, weight = map(np.concatenate, zip(*self._pending, strict=True))
-        indptr = np.zeros(len(lengths) + 1, np.uint64)
-        np.cumsum(lengths, out=indptr[1:])
-        return Rows(indptr, indices, values, self.width, len(y)), y, weight
-
-    def _enter(self, rows: Rows, y: Vector, weight: Vector) -> None:
+    def _enter(self, full: Block) -> None:
         """Choose the slopes of a block and enter its lines."""
+        rows, y, weight, offset = full
         units = Rows(rows.indptr, rows.indices, np.empty(rows.stored), rows.width, len(rows))
         held_rows.measure(block(rows), self.sizes, self.theta, units.values)
         scale, squares, slopes = weight / self.strength, np.empty(len(y)), np.empty(len(y))
         dual.squares(block(units), squares)
         gap.first_slopes(self.loss, y, slopes)
-        columns: Any = slopes, y, scale * squares, scale, 0.0, rows.indptr[:-1], rows.indptr[1:]
+        ends = rows.indptr[:-1], rows.indptr[1:]
+        columns: Any = slopes, y, scale * squares, scale, offset, *ends
         records = np.empty((len(y), dual.PLACES))
         for place, column in enumerate(columns):
             records[:, place] = column
@@ -148,7 +174,7 @@ class BlockLines:
             self.random = np.uint64(dual.shuffle(order, count, self.random))
             course = dual.Course(count, NEVER, EVERY)
             dual.ascend(self.loss, _EUCLIDEAN, block(units), memory, 0.0, course, None)
-        held = held_rows.Held(y, weight, np.ascontiguousarray(records[:, dual.SLOPE]))
+        held = held_rows.Held(y, weight, offset, np.ascontiguousarray(records[:, dual.SLOPE]))
         held_rows.enter_slopes(self.loss, block(rows), held, self.sizes, self.sums, self.ledger)
 
     def _widen(self, width: int) -> None:
@@ -167,39 +193,20 @@ class BlockLines:
             "sizes": self.sizes[: self.width].copy(),
             "random": np.array([self.random]),
         }
-        if self._pending:
-            joined = map(np.concatenate, zip(*self._pending, strict=True))
-            state |= dict(zip(_PENDING, joined, strict=True))
-        return state
+        return state | {name: array.copy() for name, array in self.pending.arrays().items()}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Continue from what `arrays` returned."""
-        if arrays["ledger"].shape != (SIZE,):
-            raise ValueError(f"ledger has shape {arrays['ledger'].shape}, expected ({SIZE},)")
+        """Continue from what `arrays` returned, or refuse what cannot be lines of blocks."""
+        width = len(arrays["sizes"])
+        for name, shape in (("ledger", (SIZE,)), ("sums", (width, 2)), ("theta", (width,))):
+            if arrays[name].shape != shape:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+            if not np.all(np.isfinite(arrays[name][_SUMS] if name == "ledger" else arrays[name])):
+                raise ValueError(f"{name} of blocks must hold finite numbers")
         fresh = BlockLines(self.loss, self.size, self.strength)
-        fresh._widen(len(arrays["sizes"]))
+        fresh._widen(width)
         fresh.ledger, fresh.random = arrays["ledger"].copy(), np.uint64(arrays["random"][0])
         for name in ("sums", "theta", "sizes"):
-            getattr(fresh, name)[: fresh.width] = arrays[name]
-        if "y" in arrays:
-            fresh._pending = [tuple(arrays[name].copy() for name in _PENDING)]
-            fresh.held = len(arrays["values"])
+            getattr(fresh, name)[:width] = arrays[name]
+        fresh.pending.restore(arrays, width)
         vars(self).update(vars(fresh))
-
-
-def compressed(rows: Rows) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Vector]:
-    """Return the lengths of rows, and the columns and values of their features in one run each.
-
-    >>> from noregret.rows.examples import as_rows
-    >>> [one.tolist() for one in compressed(as_rows([[0.0, 2.0], [3.0, 4.0]]))]
-    [[1, 2], [1, 0, 1], [2.0, 3.0, 4.0]]
-    """
-    if rows.dense:
-        used = rows.values != 0.0
-        lengths, values = used.sum(axis=1), rows.values[used]
-        columns: npt.NDArray[Any] = np.nonzero(used)[1]
-    else:
-        span = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
-        lengths, values = np.diff(rows.indptr), rows.values[span]
-        columns = rows.indices[span]
-    return lengths.astype(np.uint64), columns.astype(np.uint32), values.astype(np.float64)

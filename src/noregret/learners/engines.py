@@ -232,6 +232,10 @@ class Engine:
         """Return what certificates need of this state beside the ledger and Z."""
         return Evidence()
 
+    def evidence_of(self, gradient: Vector) -> Evidence:
+        """Return the same for lines that do not touch at the predictions, with that Z."""
+        return self.evidence()
+
     @property
     def offset(self) -> float:
         """What is added to <w, x>."""

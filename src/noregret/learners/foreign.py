@@ -8,9 +8,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
-from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
-from noregret.floors import BlockLines
+from noregret.floors import block_lines
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -75,15 +74,12 @@ class Certifier:
 
     def __init__(self, loss: Loss, mirror: Mirror | None = None, blocks: bool = False) -> None:
         require_convex(loss)
-        if blocks and (loss.foreign or not loss.has_conjugate()):
-            reason = f"only losses of noregret with a conjugate, not {type(loss).__name__}"
-            raise ArgumentError("blocks", reason, blocks)
         self._loss = loss
         self._mirror = mirrors.Euclidean() if mirror is None else mirror
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
-        self._lines = BlockLines(loss) if blocks else None
+        self._lines = block_lines(loss) if blocks else None
 
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:

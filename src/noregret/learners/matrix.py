@@ -12,7 +12,7 @@ from noregret import losses, mirrors, rates
 from noregret.arrays import Vector, as_whole
 from noregret.combinations import MATRIX, Parts, require_together
 from noregret.files.fields import Setting
-from noregret.learners.base import Learnt
+from noregret.learners.fields import Learnt
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.learners.matrix_engines import (
     MatrixEngine,

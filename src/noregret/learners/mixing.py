@@ -64,6 +64,8 @@ def unmixable(learner: Any) -> str:
         return f"{type(learner).__name__} is not a MirrorDescent: its state has no known average"
     if learner.rounds:
         return f"it has learnt {learner.rounds:,} rounds: give one that has learnt nothing"
+    if learner.blocks:
+        return "its blocks hold the rows of one stream: make it without blocks"
     rate, domain = learner.rate, learner._parts.domain
     families = {type(part).__name__: part.family for part in (rate, domain) if part is not None}
     for name, family in families.items():

@@ -36,9 +36,21 @@ class SizedEngine(Engine):
         largest = self.state[:, self.size_column]
         return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
+    def length_of(self, gradient: Vector) -> float:
+        """Return ||Z_i / m_i||_2 of that Z, rounded up; features never seen have no part in it."""
+        sizes = self.sizes()
+        seen = sizes > 0.0
+        # A ratio that underflows loses less than the smallest double.
+        return grown(norm_upper(gradient[seen] / sizes[seen], 2.0), 2.0) + UNDERFLOW
+
     def evidence(self) -> Evidence:
         """Return the lengths in units of the features' sizes."""
         return FeatureSizes(None, None, *self.scaled_lengths())
+
+    def evidence_of(self, gradient: Vector) -> Evidence:
+        """Return the lengths for lines that do not touch at the predictions, with that Z."""
+        _, weights, smallest = self.scaled_lengths()
+        return FeatureSizes(None, None, self.length_of(gradient), weights, smallest)
 
 
 class ScaleFreeEngine(SizedEngine):
@@ -126,12 +138,10 @@ class CoinBettingEngine(SizedEngine):
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
-        seen = self.state[:, self.size_column] > 0.0
-        sizes = self.sizes()[seen]
-        length = grown(norm_upper(self.state[seen, coin_betting.Column.THETA] / sizes, 2.0), 2.0)
-        smallest = float(self.state[seen, self.size_column].min(initial=1.0))
-        # A ratio that underflows loses less than the smallest double.
-        return length + UNDERFLOW, norm_upper(sizes * self.weights()[seen], 2.0), smallest
+        largest = self.state[:, self.size_column]
+        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
+        length = self.length_of(self.state[:, coin_betting.Column.THETA])
+        return length, norm_upper(self.sizes() * self.weights(), 2.0), smallest
 
     def evidence(self) -> Bets:
         """Return the lengths in units of the features' sizes, and the terms of the theorem."""

@@ -267,19 +267,27 @@ class Certificate(RunSums):
         nonnegative = self.loss_function.nonnegative
         return certified_floor(self.intercept, length, self.slack, nonnegative)
 
-    def with_blocks(self, ledger: Vector, gradient: Vector) -> Self:
+    def with_blocks(
+        self, ledger: Vector, gradient: Vector, evidence: Evidence | None = None
+    ) -> Self:
         """Return the certificate with the lines of other touching points beside those it has.
 
         ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
+        evidence: what belongs to that Z [default: that of the certificate].
         """
         if not (np.all(np.isfinite(ledger[_LINES])) and np.all(np.isfinite(gradient))):
             return self
         own = self.ledger.copy()
         own[_LINES] = ledger[_LINES]
         # Of the losses, which are the same, and of these lines.
-        own[Entry.MAGNITUDE] += self.ledger[Entry.MAGNITUDE]
-        lines = replace(self, ledger=own, gradient=gradient, blocks=())
+        own[Entry.MAGNITUDE] += abs(self.ledger[Entry.MAGNITUDE])
+        evidence = self.evidence if evidence is None else evidence
+        lines = self._of_lines(ledger=own, gradient=gradient, evidence=evidence)
         return replace(self, blocks=(*self.blocks, lines))
+
+    def _of_lines(self, **changes: Any) -> Certificate:
+        """Return the certificate of other lines below the losses of the same rounds."""
+        return replace(self, blocks=(), **changes)
 
     def _radius(self, radius: float | None) -> float:
         if radius is None:
@@ -346,11 +354,14 @@ class Certificate(RunSums):
         """
         if self.broken is not None:
             return []
+        # A theorem bounds the regret against the lines at the predictions: only these can show
+        # that the run contradicts it.
+        own = replace(self, blocks=())
         if radius is None and self._own_set():
-            return self.evidence.bounds(self, None)
+            return self.evidence.bounds(own, None)
         if radius is None and self.radius is None:
             radius = 1.0
-        return self.evidence.bounds(self, self._radius(radius))
+        return self.evidence.bounds(own, self._radius(radius))
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""

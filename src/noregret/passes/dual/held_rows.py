@@ -1,7 +1,7 @@
 """Rows that are held back: their units, and the lines that their slopes prove.
 
 Features are measured by m_i, the largest |x_i| so far. A slope s of the loss of a row proves the
-line c (s (<u, x>) - f*(s)) below it, whatever was predicted.
+line c (s (<u, x> + o) - f*(s)) below it, whatever was predicted, o the offset of the row.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Held(NamedTuple):
-    """Label, weight and slope of each row that is held back."""
+    """Label, weight, offset and slope of each row that is held back."""
 
     y: Any
     weight: Any
+    offset: Any
     slopes: Any
 
 
@@ -53,12 +54,12 @@ def enter_slopes(loss, rows, held, sizes, state, ledger):  # type: ignore[no-unt
         ledger[Entry.ROUNDS] += 1.0
         if c == 0.0:
             continue
-        conjugate = loss.conjugate(y, s)
-        total, lost = two_sum(total, -c * conjugate)
+        conjugate, moved = loss.conjugate(y, s), s * held.offset[t]
+        total, lost = two_sum(total, c * (moved - conjugate))
         low += lost
         size = abs(s)
         anchor = anchor_of(loss, y)
-        spread = abs(conjugate) + anchor + size * (size + abs(y))
+        spread = abs(conjugate) + anchor + size * (size + abs(y)) + abs(moved)
         ledger[Entry.MAGNITUDE] += 2.0 * c * spread
         if s != 0.0:
             row = row_of(rows, t)
