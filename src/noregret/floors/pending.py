@@ -30,6 +30,7 @@ class Pending:
 
     Args:
         size: stored features with which a block is full, at least 1.
+        most: rows with which it is full in any case, at least 1 [default: any number].
 
     >>> from noregret.rows.examples import as_rows
     >>> pending = Pending(3)
@@ -40,8 +41,8 @@ class Pending:
     (1, array([4.]))
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, most: int | None = None) -> None:
+        self.size, self.most = size, most
         self._count = self._stored = 0
         self._kept: dict[str, npt.NDArray[Any]]
         self._kept = {name: np.empty(0, kind) for name, kind in (_OF_ROWS | _OF_FEATURES).items()}
@@ -61,6 +62,8 @@ class Pending:
         begin = start = 0
         while begin < len(y):
             full = int(np.searchsorted(ends, start + self.size - self._stored)) + 1
+            if self.most is not None:
+                full = min(full, begin + self.most - self._count)
             end = min(full, len(y))
             stop = int(ends[end - 1])
             part = slice(begin, end)
@@ -70,7 +73,7 @@ class Pending:
             self._count += end - begin
             self._stored += stop - start
             begin, start = end, stop
-            if self._stored >= self.size:
+            if self._stored >= self.size or self._count == self.most:
                 yield self.block(rows.width)
                 self._count = self._stored = 0
 

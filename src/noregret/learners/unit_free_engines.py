@@ -14,10 +14,10 @@ from noregret.learners.engines import Engine
 from noregret.norms import norm_upper
 from noregret.passes.descent import coin_betting, scale_free
 from noregret.passes.frame import Rule
-from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes
+from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes, scaled_length
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import CoinBetting
-from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown
+from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
 class SizedEngine(Engine):
@@ -38,10 +38,7 @@ class SizedEngine(Engine):
 
     def length_of(self, gradient: Vector) -> float:
         """Return ||Z_i / m_i||_2 of that Z, rounded up; features never seen have no part in it."""
-        sizes = self.sizes()
-        seen = sizes > 0.0
-        # A ratio that underflows loses less than the smallest double.
-        return grown(norm_upper(gradient[seen] / sizes[seen], 2.0), 2.0) + UNDERFLOW
+        return scaled_length(gradient, self.sizes())
 
     def evidence(self) -> Evidence:
         """Return the lengths in units of the features' sizes."""

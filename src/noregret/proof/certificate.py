@@ -10,6 +10,7 @@ every bound, so that the statements hold for the data as they are stored.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -22,8 +23,10 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
+from noregret.proof.curves import curved_floor, of_ledger, ridged, touching
 from noregret.proof.evidence import Evidence
-from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
+from noregret.proof.ledger import GRADIENT_ERRORS, LINES, Entry, gradient_error
+from noregret.proof.quadratic import Quadratic
 from noregret.proof.run_sums import RunSums
 from noregret.proof.statement import PREDICTIONS, Statement
 from noregret.proof.wording import (
@@ -56,14 +59,8 @@ ROUND_ERRORS = 32.0
 
 #: The origin of a floor of `floors.block_lines`.
 BLOCKS = "blocks of rows"
-#: What lines enter in a ledger.
-_LINES = [
-    Entry.INTERCEPT,
-    Entry.INTERCEPT_LOW,
-    Entry.MAGNITUDE,
-    Entry.TRAVEL,
-    Entry.SCALED_TRAVEL,
-]
+#: The origin of a floor of `floors.parabolas`.
+PARABOLAS = "parabolas at blocks of rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +99,8 @@ class Certificate(RunSums):
     passes: tuple[int, int] = (1, 1)
     #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
     blocks: tuple[Certificate, ...] = ()
+    #: Parabolas under all losses, see `floors.parabolas`.
+    curves: tuple[Quadratic, ...] = ()
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
@@ -199,17 +198,21 @@ class Certificate(RunSums):
         return max(self.floors(radius, norm).values())
 
     def floors(self, radius: float | None = None, norm: float | None = None) -> dict[str, float]:
-        """Return every floor by its origin: lines at the predictions, or at blocks of rows."""
+        """Return every floor by its origin: lines at the predictions or at blocks, parabolas."""
         found = {PREDICTIONS: self._floor(radius, norm)}
         if self.blocks:
             found[BLOCKS] = max(one._floor(radius, norm) for one in self.blocks)
+        curved = curved_floor(self, radius, norm)
+        if curved is not None:
+            found[PARABOLAS] = curved
         return found
 
     def _floor(self, radius: float | None, norm: float | None) -> float:
         if self.rounds == 0:
             return 0.0
-        if radius is None and norm is None and self.domain is not None and self._own_set():
-            return self._lowered(self.domain_support(self.domain))
+        domain = self.own_domain(radius, norm)
+        if domain is not None:
+            return self._lowered(self.domain_support(domain))
         radius = self._radius(radius)
         if norm is not None:
             chosen = Predictors.of_norm(norm)
@@ -231,6 +234,10 @@ class Certificate(RunSums):
         size = reach * norm_upper(self.gradient, 1.0)
         return value + reach * self.delta + rounding_error(len(self.gradient) + 16.0, size)
 
+    def own_domain(self, radius: float | None, norm: float | None) -> Domain | None:
+        """Return the learner's own set where it is the class of `floor`, else None."""
+        return self.domain if radius is None and norm is None and self._own_set() else None
+
     def _own_set(self) -> bool:
         """Return whether the learner's own set is a bounded domain that is not a ball."""
         domain = self.domain
@@ -244,7 +251,8 @@ class Certificate(RunSums):
         R is the map's regulariser, with minimum 0. eta: above 0 [default: the current rate].
         For strongly convex rounds it is the floor of the penalised objective itself.
         """
-        return max(one._regularized_floor(eta) for one in (self, *self.blocks))
+        own = self, *self.blocks, *ridged(self, eta)
+        return max(one._regularized_floor(eta) for one in own)
 
     def _regularized_floor(self, eta: float | None) -> float:
         if self.curvature > 0.0 and eta is None:
@@ -275,15 +283,14 @@ class Certificate(RunSums):
         ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
         evidence: what belongs to that Z [default: that of the certificate].
         """
-        if not (np.all(np.isfinite(ledger[_LINES])) and np.all(np.isfinite(gradient))):
+        if not (np.all(np.isfinite(ledger[LINES])) and np.all(np.isfinite(gradient))):
             return self
-        own = self.ledger.copy()
-        own[_LINES] = ledger[_LINES]
-        # Of the losses, which are the same, and of these lines.
-        own[Entry.MAGNITUDE] += abs(self.ledger[Entry.MAGNITUDE])
         evidence = self.evidence if evidence is None else evidence
-        lines = self._of_lines(ledger=own, gradient=gradient, evidence=evidence)
-        return replace(self, blocks=(*self.blocks, lines))
+        return replace(self, blocks=(*self.blocks, of_ledger(self, ledger, gradient, evidence)))
+
+    def with_curves(self, curves: Sequence[Quadratic]) -> Self:
+        """Return the certificate with the parabolas of all rounds, one sum for each radius."""
+        return replace(self, curves=tuple(one for one in curves if one.sound()))
 
     def _of_lines(self, **changes: Any) -> Certificate:
         """Return the certificate of other lines below the losses of the same rounds."""
@@ -323,7 +330,7 @@ class Certificate(RunSums):
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return min([bound, *(one.regret(u) for one in self.blocks)])
+        return min([bound, *(one.regret(u) for one in (*self.blocks, *touching(self, vector)))])
 
     @property
     def _lost_nothing(self) -> bool:
@@ -356,7 +363,7 @@ class Certificate(RunSums):
             return []
         # A theorem bounds the regret against the lines at the predictions: only these can show
         # that the run contradicts it.
-        own = replace(self, blocks=())
+        own = replace(self, blocks=(), curves=())
         if radius is None and self._own_set():
             return self.evidence.bounds(own, None)
         if radius is None and self.radius is None:
