@@ -14,7 +14,7 @@ from noregret.arrays import Vector, as_whole
 from noregret.combinations import Parts
 from noregret.files import store
 from noregret.files.fields import Arrays, Header, Saved, Setting
-from noregret.floors import block_lines
+from noregret.floors import lines_below
 from noregret.learners.fields import Blocks
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
@@ -60,7 +60,7 @@ class Learner(Saved):
         """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
         #: Lines under blocks of rows, None where only those at the predictions are kept.
-        self._lines = block_lines(parts.loss) if blocks else None
+        self._lines = lines_below(parts.loss) if blocks else None
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
         self._growable = parts.growable()

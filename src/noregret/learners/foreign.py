@@ -9,7 +9,7 @@ from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
 from noregret.arrays import Vector
-from noregret.floors import block_lines
+from noregret.floors import lines_below
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -79,7 +79,7 @@ class Certifier:
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
-        self._lines = block_lines(loss) if blocks else None
+        self._lines = lines_below(loss) if blocks else None
 
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
