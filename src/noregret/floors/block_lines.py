@@ -131,18 +131,19 @@ class BlockLines:
         for full in self.pending.take(row, *terms):
             self._enter(full)
 
-    def proved(self) -> list[tuple[Vector, Vector]]:
+    def proved(self, thorough: bool = True) -> list[tuple[Vector, Vector]]:
         """Return ledgers of all rows, each with its Z; the rows held back stay so.
 
         Each is right for every class; they differ in b for the rows held back, which a small class
         wants large and a large one small.
+        thorough: try several b [default: True].
         """
         if not len(self.pending):
             return [(self.ledger.copy(), self._gradient())]
         kept = self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength
         found, given, slopes = [], self.pending.block(self.width), None
         try:
-            for factor in FACTORS if self.width <= WIDE else (1.0,):
+            for factor in FACTORS if thorough and self.width <= WIDE else (1.0,):
                 self.ledger, self.sums, self.theta, self.sizes = (one.copy() for one in kept[:4])
                 self.random, self.strength = kept[4], factor * kept[5]
                 self.theta /= factor
