@@ -28,6 +28,7 @@ def certify(
     class_radius: list[float] | None,
     mirror: str,
     probabilities: bool,
+    blocks: bool,
     as_json: bool,
 ) -> None:
     """Run `noregret certify`."""
@@ -36,7 +37,7 @@ def certify(
     radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
-    certifier = Certifier(chosen, shape)
+    certifier = Certifier(chosen, shape, blocks)
     metrics = metrics_for(chosen)
     stream = Watched(given.open(given.label_rule(chosen.labels)))
     numbers = _numbers(predictions, probabilities)

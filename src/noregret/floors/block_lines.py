@@ -38,13 +38,15 @@ from noregret.rows.examples import Rows
 #: Stored features of a block: about 3 MB.
 BLOCK = 1 << 18
 #: b, in units of the loss.
-STRENGTH = 3.0
+STRENGTH = 1.0
 #: What b is multiplied by in turn, for the rows that are entered for the time being.
-FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1000.0)
 #: Above this many features one b is enough: each takes two numbers a feature more at a print.
 WIDE = 1 << 20
-#: Epochs of ascent over a block.
-EPOCHS = 5
+#: Most epochs of ascent over a block.
+EPOCHS = 20
+#: An epoch whose visits found a gap below this part of the loss is the last.
+CLOSE = 0.02
 #: No row is put aside, and every visit is sampled: both are for other users of the kernel.
 NEVER, EVERY = 1e300, np.uint64(1)
 
@@ -58,7 +60,7 @@ _EUCLIDEAN = Euclidean()
 _NO_ENDS, _NO_OFFSET = np.zeros(1, np.uint64), np.zeros(1)
 
 
-def block_lines(loss: Any) -> BlockLines:
+def lines_below(loss: Any) -> BlockLines:
     """Return the lines for a loss, or refuse one that has no slopes to choose among."""
     if isinstance(loss, ScoreLoss) or loss.foreign or not loss.has_conjugate():
         known = "only losses of noregret with one score and a conjugate"
@@ -72,7 +74,7 @@ class BlockLines:
     Args:
         loss: one with a conjugate.
         size: stored features with which a block is full, at least 1 [default: 262,144].
-        strength: b, above 0; it counts example weights of 1 [default: 3].
+        strength: b, above 0; it counts example weights of 1 [default: 1].
 
     >>> import noregret as nr
     >>> from noregret.proof.ledger import Entry
@@ -129,22 +131,23 @@ class BlockLines:
         for full in self.pending.take(row, *terms):
             self._enter(full)
 
-    def proved(self) -> list[tuple[Vector, Vector]]:
+    def proved(self, thorough: bool = True) -> list[tuple[Vector, Vector]]:
         """Return ledgers of all rows, each with its Z; the rows held back stay so.
 
         Each is right for every class; they differ in b for the rows held back, which a small class
         wants large and a large one small.
+        thorough: try several b [default: True].
         """
         if not len(self.pending):
             return [(self.ledger.copy(), self._gradient())]
         kept = self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength
-        found, given = [], self.pending.block(self.width)
+        found, given, slopes = [], self.pending.block(self.width), None
         try:
-            for factor in FACTORS if self.width <= WIDE else (1.0,):
+            for factor in FACTORS if thorough and self.width <= WIDE else (1.0,):
                 self.ledger, self.sums, self.theta, self.sizes = (one.copy() for one in kept[:4])
                 self.random, self.strength = kept[4], factor * kept[5]
                 self.theta /= factor
-                self._enter(given)
+                slopes = self._enter(given, slopes)
                 found.append((self.ledger, self._gradient()))
         finally:
             self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength = kept
@@ -154,14 +157,16 @@ class BlockLines:
         total: Vector = self.sums[: self.width].sum(axis=1)
         return total
 
-    def _enter(self, full: Block) -> None:
-        """Choose the slopes of a block and enter its lines."""
+    def _enter(self, full: Block, slopes: Vector | None = None) -> Vector:
+        """Choose the slopes of a block, from these on, and enter its lines; return the slopes."""
         rows, y, weight, offset = full
         units = Rows(rows.indptr, rows.indices, np.empty(rows.stored), rows.width, len(rows))
         held_rows.measure(block(rows), self.sizes, self.theta, units.values)
-        scale, squares, slopes = weight / self.strength, np.empty(len(y)), np.empty(len(y))
+        scale, squares = weight / self.strength, np.empty(len(y))
         dual.squares(block(units), squares)
-        gap.first_slopes(self.loss, y, slopes)
+        if slopes is None:
+            slopes = np.empty(len(y))
+            gap.first_slopes(self.loss, y, slopes)
         ends = rows.indptr[:-1], rows.indptr[1:]
         columns: Any = slopes, y, scale * squares, scale, offset, *ends
         records = np.empty((len(y), dual.PLACES))
@@ -173,9 +178,15 @@ class BlockLines:
         for _ in range(EPOCHS):
             self.random = np.uint64(dual.shuffle(order, count, self.random))
             course = dual.Course(count, NEVER, EVERY)
-            dual.ascend(self.loss, _EUCLIDEAN, block(units), memory, 0.0, course, None)
-        held = held_rows.Held(y, weight, offset, np.ascontiguousarray(records[:, dual.SLOPE]))
+            _, _, lost, apart, _ = dual.ascend(
+                self.loss, _EUCLIDEAN, block(units), memory, 0.0, course, None
+            )
+            if apart <= CLOSE * lost:
+                break
+        slopes = np.ascontiguousarray(records[:, dual.SLOPE])
+        held = held_rows.Held(y, weight, offset, slopes)
         held_rows.enter_slopes(self.loss, block(rows), held, self.sizes, self.sums, self.ledger)
+        return slopes
 
     def _widen(self, width: int) -> None:
         self.width = max(self.width, width)

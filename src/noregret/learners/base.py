@@ -14,7 +14,7 @@ from noregret.arrays import Vector, as_whole
 from noregret.combinations import Parts
 from noregret.files import store
 from noregret.files.fields import Arrays, Header, Saved, Setting
-from noregret.floors import block_lines
+from noregret.floors import lines_below
 from noregret.learners.fields import Blocks
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
@@ -60,7 +60,7 @@ class Learner(Saved):
         """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
         #: Lines under blocks of rows, None where only those at the predictions are kept.
-        self._lines = block_lines(parts.loss) if blocks else None
+        self._lines = lines_below(parts.loss) if blocks else None
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
         self._growable = parts.growable()
@@ -73,7 +73,7 @@ class Learner(Saved):
     def _standing(self) -> str:
         if self.rounds == 0 or self._engine.state.size > _QUICKLY:
             return super()._standing()
-        summary: str = self.certificate()._summary()  # type: ignore[attr-defined]
+        summary: str = self.certificate(thorough=False)._summary()
         return summary
 
     @property
@@ -190,9 +190,17 @@ class Learner(Saved):
         """Return labels, weights and offsets, if there are any, of rows learnt with these terms."""
         return terms
 
-    def _floored(self, certificate: _Proof) -> _Proof:
+    def certificate(self, thorough: bool = True) -> Certificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
+        raise NotImplementedError
+
+    def _floored(self, certificate: _Proof, thorough: bool) -> _Proof:
         """Return the certificate with the lines of the blocks beside those of the predictions."""
-        for ledger, gradient in () if self._lines is None else self._lines.proved():
+        for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
             # Features that were announced and have not occurred have no part in Z.
             whole = np.pad(gradient, (0, self.dimension - len(gradient)))
             certificate = certificate.with_blocks(ledger, whole, self._engine.evidence_of(whole))

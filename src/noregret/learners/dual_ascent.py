@@ -257,8 +257,12 @@ class DualAscent(Learner):
         products = self._products(X)
         return products + as_offsets(offset, len(products))
 
-    def certificate(self) -> DualCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+    def certificate(self, thorough: bool = True) -> DualCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
         mirror, rate = self._parts.resolved(self.dimension)
         kept = self._engine if self._engine is not None else self._new_engine(0)
         ledger = self._ledger.copy()
@@ -275,7 +279,8 @@ class DualAscent(Learner):
                 update=self.update,
                 square=self._square(),
                 fraction=self.fraction,
-            )
+            ),
+            thorough,
         )
 
     def _block_terms(self, terms: tuple[Vector, ...]) -> tuple[Vector, ...]:

@@ -9,7 +9,7 @@ from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
 from noregret.arrays import Vector
-from noregret.floors import block_lines
+from noregret.floors import lines_below
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -79,7 +79,12 @@ class Certifier:
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
-        self._lines = block_lines(loss) if blocks else None
+        self._lines = lines_below(loss) if blocks else None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether lines under blocks of rows are kept, which raise the floor."""
+        return self._lines is not None
 
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
@@ -113,13 +118,17 @@ class Certifier:
                 self._lines.add(part, *terms)
         self._ledger, self._gradient = ledger, gradient
 
-    def certificate(self) -> Certificate:
-        """Return what the predictions so far prove."""
+    def certificate(self, thorough: bool = True) -> Certificate:
+        """Return what the predictions so far prove.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
         certificate = Certificate(
             self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
             self._ledger.copy(), self._gradient.copy(), played=False,
         )  # fmt: skip
-        for ledger, gradient in () if self._lines is None else self._lines.proved():
+        for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
             certificate = certificate.with_blocks(ledger, gradient)
         return certificate
 
@@ -140,4 +149,7 @@ class Certifier:
         if self._lines is not None:
             kept = {name.removeprefix("blocks_"): array for name, array in arrays.items()}
             self._lines.restore(kept | {"ledger": arrays["blocks_ledger"]})
+            rounds = int(ledger[Entry.ROUNDS])
+            if self._lines.rounds != rounds:
+                raise ValueError(f"the blocks hold {self._lines.rounds} rows of {rounds} entered")
         self._ledger, self._gradient = ledger.copy(), gradient.copy()

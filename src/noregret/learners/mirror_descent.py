@@ -224,8 +224,12 @@ class MirrorDescent(SingleRowLearner[float]):
             return self.weights
         return _added(self._past_iterates, self._engine.sum_of_iterates()) / self.rounds
 
-    def certificate(self) -> Certificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+    def certificate(self, thorough: bool = True) -> Certificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
         mirror, rate = self._parts.resolved(self.dimension)
         gradient, evidence = np.zeros(0), Evidence()
         if self._engine is not None:
@@ -246,7 +250,8 @@ class MirrorDescent(SingleRowLearner[float]):
                 played=not self._parts.implicit and self._parts.clip is None,
                 reach=evidence.norm(mirror, weights),
                 evidence=evidence,
-            )
+            ),
+            thorough,
         )
 
     @property
