@@ -11,9 +11,8 @@ import scipy.sparse as sp
 import noregret as nr
 from noregret.floors import BlockLines
 from noregret.learners.foreign import Certifier
-from noregret.proof.certificate import BLOCKS
 from noregret.proof.ledger import Entry
-from noregret.proof.statement import PREDICTIONS
+from noregret.proof.statement import BLOCKS, PREDICTIONS
 from noregret.rows.examples import as_rows
 from tests.truth.hindsight_problems import LOSSES
 

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.floors import BlockLines
-from noregret.proof.certificate import BLOCKS
-from noregret.proof.statement import PREDICTIONS
+from noregret.proof.statement import BLOCKS, PREDICTIONS
 
 ROWS, WIDTH = 90, 4
 LOGISTIC = nr.losses.Logistic()

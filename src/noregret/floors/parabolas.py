@@ -3,7 +3,8 @@
 A loss that is curved has parabolas below it, not only lines. How far they may bend depends on how
 far predictions reach, so that each sum of parabolas belongs to a radius: it speaks about every u
 with ||m u||_2 <= radius, m_i the largest |x_i| seen. The units m only grow, which makes that class
-smaller: a curvature found with earlier units stays right.
+smaller: a curvature found with earlier units stays right. Where the class is known in advance
+every m_i is 1.
 
 Rows are held back until a block is full. Its leader, for each radius,
 
@@ -17,7 +18,7 @@ the floor of a class is the least loss of the class.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,142 +26,165 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.floors.leader import Past, lead
-from noregret.floors.pending import Block, Pending
+from noregret.floors.pending import Block
 from noregret.losses import Loss
 from noregret.passes.curved_rows import Reach, Sums, Touch, enter_parabolas, predict
 from noregret.passes.dual import held_rows
 from noregret.passes.frame import block
-from noregret.proof.ledger import SIZE, SMALLEST_SIZE, Entry, new_ledger
+from noregret.proof.ledger import SIZE, SMALLEST_SIZE
 from noregret.proof.quadratic import Bend, Quadratic
 from noregret.rows.examples import Rows
 
-#: Stored features of a block.
-BLOCK = 1 << 18
-#: Radii in units of the largest |x_i|; beyond the last, curvatures are flattened.
+#: Radii in units of the largest |x_i|. Beyond the last one its curvatures are flattened.
 RADII = (4.0, 16.0, 64.0)
 #: The most features: each sum keeps two numbers for every pair of them.
 WIDEST = 512
 
 
 class Parabolas:
-    """The parabolas of all rows so far, those of the last block for the time being only.
+    """The sums of the parabolas of all blocks so far, one for each radius.
 
     Args:
         loss: one with curvature.
-        radii: the radii that parabolas are made for, above 0 and rising [default: 4, 16, 64].
-        size: stored features with which a block is full, at least 1 [default: 262,144].
-        most: rows with which a block is full, at least 1 [default: any number].
+        radius: of the class ||u||_2 <= radius that floors are wanted for, finite and above 0
+            [default: not known: 4, 16 and 64 in units of the largest |x_i|].
 
     >>> import noregret as nr
+    >>> from noregret.floors.pending import Pending
     >>> from noregret.rows.examples import as_rows
+    >>> pending, rows = Pending(2), as_rows([[1.0], [-0.5]])
     >>> parabolas = Parabolas(nr.losses.Logistic())
-    >>> parabolas.add(as_rows([[1.0], [-0.5]]), np.array([1.0, 1.0]), np.ones(2))
-    >>> [one.radius for one in parabolas.curves()]
-    [4.0, 16.0, 64.0]
+    >>> parabolas.widen(1)
+    >>> for full in pending.take(rows, np.array([1.0, 1.0]), np.ones(2), np.zeros(2)):
+    ...     parabolas.enter(full)
+    >>> [(one.radius, one.sizes) for one in parabolas.curves()]
+    [(4.0, array([1.])), (16.0, array([1.])), (64.0, array([1.]))]
     """
 
-    def __init__(
-        self,
-        loss: Loss,
-        radii: Sequence[float] = RADII,
-        size: int = BLOCK,
-        most: int | None = None,
-    ) -> None:
+    def __init__(self, loss: Loss, radius: float | None = None) -> None:
         self.loss = loss
         everywhere = loss.curvature_below(1.0, 0.0, -math.inf, math.inf) > 0.0
-        self.radii = (math.inf,) if everywhere else tuple(radii)
-        self.sizes, self.width = np.zeros(0), 0
-        self.pending = Pending(size, most)
-        #: For each radius the sums and the last leader.
-        self.sums = [_no_sums(0) for _ in self.radii]
-        self.leaders = [np.zeros(0) for _ in self.radii]
+        self.radii = (math.inf,) if everywhere else RADII if radius is None else (radius,)
+        #: Whether m_i is the largest |x_i| rather than 1.
+        self.measured = everywhere or radius is None
+        self.width = 0
+        #: The sizes m, and for each radius the last leader and the arrays of `Sums`.
+        self.state = {
+            name: np.zeros(shape) for name, shape in shapes(len(self.radii), self.width).items()
+        }
 
-    @property
-    def rounds(self) -> int:
-        """How many rows there were, those held back included."""
-        return int(self.sums[0].ledger[Entry.ROUNDS]) + len(self.pending)
+    def widen(self, width: int) -> None:
+        """Make room for that many features."""
+        for name, shape in shapes(len(self.radii), max(width, self.width)).items():
+            one = self.state[name]
+            more = [(0, new - old) for new, old in zip(shape, one.shape, strict=True)]
+            # A feature that is not measured has size 1 from the start.
+            filling = 0.0 if name != "sizes" or self.measured else 1.0
+            self.state[name] = np.pad(one, more, constant_values=filling)
+        self.width = max(width, self.width)
 
-    def add(self, rows: Rows, y: Vector, weight: Vector, offset: float | Vector = 0.0) -> None:
-        """Hold back rows that are known to be sound; enter each block that they fill.
-
-        Every u predicts <u, x> + offset.
-        """
-        self._widen(rows.width)
-        given = np.broadcast_to(offset, len(y))
-        for start, stop in rows.chunks():
-            part = slice(start, stop)
-            for full in self.pending.take(
-                rows.part(start, stop), y[part], weight[part], given[part]
-            ):
-                self._enter(full)
-
-    def curves(self) -> list[Quadratic]:
-        """Return the parabolas of all rows for each radius; the rows held back stay so."""
-        if not len(self.pending):
-            return self._quadratics()
-        kept = self.sizes, self.sums, self.leaders
-        try:
-            self.sizes = self.sizes.copy()
-            self.sums = [Sums(*(array.copy() for array in one)) for one in self.sums]
-            self.leaders = list(self.leaders)
-            self._enter(self.pending.block(self.width))
-            return self._quadratics()
-        finally:
-            self.sizes, self.sums, self.leaders = kept
-
-    def _quadratics(self) -> list[Quadratic]:
-        found = []
-        for radius, one in zip(self.radii, self.sums, strict=True):
-            upper = one.matrix + one.low
-            whole = upper + np.triu(upper, 1).T
-            lines, shifts = one.lines.sum(axis=1), one.shifts.sum(axis=1)
-            sums = self.sizes.copy(), lines, shifts, whole, one.ledger.copy(), one.bends.copy()
-            found.append(Quadratic(radius, self._symmetric(radius), *sums))
-        return found
-
-    def _symmetric(self, radius: float) -> bool:
-        return radius == self.radii[-1] and radius < math.inf
-
-    def _enter(self, full: Block) -> None:
+    def enter(self, full: Block) -> None:
         """Choose a leader for each radius, and enter the parabolas that touch where it predicts."""
-        rows, units = full.rows, Rows(*_scaled(full.rows, self.sizes))
-        if rows.stored == len(rows) * rows.width:
-            # No feature is left out: columns need not be looked up.
-            shape = len(rows), rows.width
-            rows, units = (
-                Rows(one.indptr, one.indices, one.values.reshape(shape), rows.width, len(rows))
-                for one in (rows, units)
-            )
-        m = np.maximum(self.sizes, SMALLEST_SIZE)
+        sizes = self.state["sizes"]
+        units = np.empty(full.rows.stored)
+        if self.measured:
+            held_rows.measure(block(full.rows), sizes, np.zeros(len(sizes)), units)
+        else:
+            units[:] = full.rows.values
+        rows, scaled = full_rows(full.rows), full_rows(full.rows, units)
+        m = np.maximum(sizes, SMALLEST_SIZE)
+        point = np.empty(len(full.y))
         for place, radius in enumerate(self.radii):
-            sums, v = self.sums[place], np.zeros(self.width)
+            sums, leaders = self._sums(place), self.state["leader"]
             if radius < math.inf:
-                v = lead(
-                    self.loss, block(units), full, _past(sums, m), radius, m * self.leaders[place]
-                )
-            point = np.empty(len(rows))
-            predict(block(units), v, full.offset, point)
-            self.leaders[place] = v / m
+                past, start = _past(sums, m), m * leaders[place]
+                leaders[place] = lead(self.loss, block(scaled), full, past, radius, start) / m
+            predict(block(scaled), m * leaders[place], full.offset, point)
             touch = Touch(full.y, full.weight, full.offset, point)
-            reach = Reach(radius, self._symmetric(radius))
-            enter_parabolas(
-                self.loss, block(rows), touch, reach, sums._replace(sizes=self.sizes)
-            )
+            reach = Reach(radius, self._symmetric(place))
+            enter_parabolas(self.loss, block(rows), touch, reach, sums)
 
-    def _widen(self, width: int) -> None:
-        if width <= self.width:
-            return
-        more, self.width = width - self.width, width
-        self.sizes = np.pad(self.sizes, (0, more))
-        self.leaders = [np.pad(one, (0, more)) for one in self.leaders]
-        self.sums = [_widened(one, more) for one in self.sums]
+    def curves(self, pending: Block | None = None) -> list[Quadratic]:
+        """Return the parabolas of all rows for each radius.
+
+        pending: rows held back, which are entered for the time being [default: none].
+        """
+        kept = self.state
+        try:
+            if pending is not None:
+                self.state = {name: array.copy() for name, array in kept.items()}
+                self.enter(pending)
+            return [self._quadratic(place) for place in range(len(self.radii))]
+        finally:
+            self.state = kept
+
+    def _quadratic(self, place: int) -> Quadratic:
+        one = self._sums(place)
+        upper = one.matrix + one.low
+        return Quadratic(
+            radius=self.radii[place],
+            symmetric=self._symmetric(place),
+            measured=self.measured,
+            sizes=one.sizes.copy(),
+            lines=one.lines.sum(axis=1),
+            shifts=one.shifts.sum(axis=1),
+            matrix=upper + np.triu(upper, 1).T,
+            ledger=one.ledger.copy(),
+            bends=one.bends.copy(),
+        )
+
+    def _symmetric(self, place: int) -> bool:
+        """Tell whether the parabolas of that radius serve beyond it, for a slightly lower floor."""
+        return len(self.radii) > 1 and place == len(self.radii) - 1
+
+    def _sums(self, place: int) -> Sums:
+        parts = {name: array[place] for name, array in self.state.items() if name in Sums._fields}
+        return Sums(**parts | {"sizes": self.state["sizes"]})
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all state, for a file."""
+        return {name: array.copy() for name, array in self.state.items()}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what `arrays` returned, or refuse what cannot be such sums."""
+        width = len(arrays["sizes"])
+        for name, shape in shapes(len(self.radii), width).items():
+            found = arrays[name]
+            if found.shape != shape or found.dtype != np.float64:
+                raise ValueError(f"{name} of parabolas is {found.dtype}{found.shape}, not {shape}")
+            if not np.all(np.isfinite(found)):
+                raise ValueError(f"{name} of parabolas must hold finite numbers")
+        self.state = {name: arrays[name].copy() for name in self.state}
+        self.width = width
 
 
-def _scaled(rows: Rows, sizes: Vector) -> tuple[Any, ...]:
-    """Raise the sizes to the largest |x_i| of these rows; return the rows in these units."""
-    values = np.empty(rows.stored)
-    held_rows.measure(block(rows), sizes, np.zeros(len(sizes)), values)
-    return rows.indptr, rows.indices, values, rows.width, len(rows)
+def shapes(radii: int, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays for that many radii and features.
+
+    >>> shapes(3, 5)["matrix"]
+    (3, 5, 5)
+    """
+    own = {
+        "leader": (width,),
+        "lines": (width, 2),
+        "shifts": (width, 2),
+        "matrix": (width, width),
+        "low": (width, width),
+        "ledger": (SIZE,),
+        "bends": (len(Bend),),
+    }
+    return {"sizes": (width,)} | {name: (radii, *shape) for name, shape in own.items()}
+
+
+def full_rows(rows: Rows, values: Vector | None = None) -> Rows:
+    """Return compressed rows with these values, as a matrix where they leave out no feature.
+
+    The columns of a matrix need not be looked up.
+    """
+    values = np.asarray(rows.values if values is None else values)
+    if rows.stored == len(rows) * rows.width:
+        values = values.reshape(len(rows), rows.width)
+    return Rows(rows.indptr, rows.indices, values, rows.width, len(rows))
 
 
 def _past(sums: Sums, m: Vector) -> Past:
@@ -168,16 +192,3 @@ def _past(sums: Sums, m: Vector) -> Past:
     upper = (sums.matrix + sums.low) / m / m[:, None]
     slopes = sums.lines.sum(axis=1) - sums.shifts.sum(axis=1)
     return Past(slopes / m, upper + np.triu(upper, 1).T)
-
-
-def _no_sums(width: int) -> Sums:
-    squares = np.zeros((width, width)), np.zeros((width, width))
-    pairs = np.zeros((width, 2)), np.zeros((width, 2))
-    return Sums(*pairs, *squares, np.zeros(0), new_ledger(), np.zeros(len(Bend)))
-
-
-def _widened(sums: Sums, more: int) -> Sums:
-    rows, both = ((0, more), (0, 0)), ((0, more), (0, more))
-    lines, shifts = np.pad(sums.lines, rows), np.pad(sums.shifts, rows)
-    matrix, low = np.pad(sums.matrix, both), np.pad(sums.low, both)
-    return sums._replace(lines=lines, shifts=shifts, matrix=matrix, low=low)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from noregret.arrays import Vector, real_array
+from noregret.arrays import Vector
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -27,8 +27,9 @@ from noregret.proof.curves import curved_floor, of_ledger, ridged, touching
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import GRADIENT_ERRORS, LINES, Entry, gradient_error
 from noregret.proof.quadratic import Quadratic
+from noregret.proof.regrets import above_line, as_predictor
 from noregret.proof.run_sums import RunSums
-from noregret.proof.statement import PREDICTIONS, Statement
+from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS, Statement
 from noregret.proof.wording import (
     Broken,
     assumption_lines,
@@ -44,7 +45,6 @@ from noregret.proof.wording import (
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import (
     UNDERFLOW,
-    certified_ceiling,
     certified_floor,
     down,
     down_each,
@@ -55,12 +55,6 @@ from noregret.rounding import (
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
-
-
-#: The origin of a floor of `floors.block_lines`.
-BLOCKS = "blocks of rows"
-#: The origin of a floor of `floors.parabolas`.
-PARABOLAS = "parabolas at blocks of rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +196,8 @@ class Certificate(RunSums):
         found = {PREDICTIONS: self._floor(radius, norm)}
         if self.blocks:
             found[BLOCKS] = max(one._floor(radius, norm) for one in self.blocks)
-        curved = curved_floor(self, radius, norm)
-        if curved is not None:
+        curved, _ = curved_floor(self, radius, norm)
+        if curved > -math.inf:
             found[PARABOLAS] = curved
         return found
 
@@ -307,23 +301,8 @@ class Certificate(RunSums):
 
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
-        vector = np.asarray(real_array("u", u), np.float64)
-        if vector.ndim != 1 or len(vector) < len(self.gradient):
-            raise ValueError(
-                f"u has shape {vector.shape}, expected ({len(self.gradient)},), a weight a feature"
-            )
-        if not np.all(np.isfinite(vector)):
-            raise ValueError("u must hold finite numbers")
-        used = vector[: len(self.gradient)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            line = float(used @ self.gradient)
-            size = float(np.abs(used) @ np.abs(self.gradient))
-            square = float(vector @ vector) if self.curvature > 0.0 else 0.0
-        square *= 0.5 * self.curvature
-        error = float(np.abs(used).max(initial=0.0)) * self.delta
-        error += rounding_error(len(used) + 8.0, size + square)
-        error += rounding_error(8.0, abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
-        bound = certified_ceiling(self.loss - self.intercept - line - square + error)
+        vector = as_predictor(u, len(self.gradient))
+        bound = above_line(self, vector)
         if self.broken is not None:
             return math.inf
         if self._lost_nothing:

@@ -54,19 +54,24 @@ def _tangent(certificate: Certificate, one: Quadratic, v: Vector, share: float) 
 
 
 def curved_floor(
-    certificate: Certificate, radius: float | None, norm: float | None
-) -> float | None:
-    """Return the largest floor that parabolas prove, None if none holds for the whole class.
+    certificate: Certificate, radius: float | None = None, norm: float | None = None
+) -> tuple[float, float]:
+    """Return the largest floor that parabolas prove, and the radius that they were made for.
 
+    It is minus infinity where none are right for the whole class.
     radius, norm: as `certificate.floor` takes them.
     """
-    floors = []
+    best = -math.inf, math.nan
     for one in certificate.curves if certificate.rounds else ():
-        share = one.share(reach_of(certificate, one.units, radius, norm))
+        share = one.share(reach_of(certificate, one, radius, norm))
         if share > 0.0:
-            v = _lowest(certificate, one, share, radius, norm)
-            floors.append(_tangent(certificate, one, v, share)._floor(radius, norm))
-    return max(floors, default=None)
+            # A print asks several times, and each time takes an eigendecomposition.
+            if (radius, norm) not in one.lowest:
+                one.lowest[radius, norm] = _lowest(certificate, one, share, radius, norm)
+            v = one.lowest[radius, norm]
+            floor = _tangent(certificate, one, v, share)._floor(radius, norm)
+            best = max(best, (floor, one.radius))
+    return best
 
 
 def ridged(certificate: Certificate, eta: float | None) -> list[Certificate]:
@@ -94,9 +99,10 @@ def touching(certificate: Certificate, u: Vector) -> list[Certificate]:
 
 
 def reach_of(
-    certificate: Certificate, units: Vector, radius: float | None, norm: float | None
+    certificate: Certificate, one: Quadratic, radius: float | None, norm: float | None
 ) -> float:
     """Return an upper bound on ||m u||_2 over the class of a floor, m the units."""
+    units = one.units
     largest = float(units.max(initial=0.0))
     domain = certificate.own_domain(radius, norm)
     if domain is not None:
@@ -106,8 +112,8 @@ def reach_of(
         return grown(side * norm_upper(units, 2.0), 4.0)
     ball = certificate._radius(radius)
     if norm is None and isinstance(certificate.evidence, FeatureSizes):
-        # Rows were measured by these very sizes.
-        return ball
+        # With units of 1 nothing is known: m_i may be far below 1.
+        return ball if one.measured else math.inf
     q = _class_of(certificate, norm).exponent
     if q <= 2.0:
         return grown(ball * largest, 4.0)

@@ -21,7 +21,7 @@ d EPSILON times R sum c ||x||_1 n and R^2 sum c n^2, the sums that `bends` keeps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -67,12 +67,16 @@ class Quadratic:
     radius: float
     #: Whether they are right around the points of contact, so that they serve beyond the radius.
     symmetric: bool
+    #: Whether m are the largest |x_i| seen; else they are 1.
+    measured: bool
     sizes: Vector
     lines: Vector
     shifts: Vector
     matrix: Vector
     ledger: Vector
     bends: Vector
+    #: Points where it is low over the classes of floors that were asked for, by radius and norm.
+    lowest: dict[tuple[float | None, float | None], Vector] = field(default_factory=dict)
 
     @property
     def units(self) -> Vector:
@@ -90,7 +94,7 @@ class Quadratic:
 
         >>> import dataclasses
         >>> none = np.zeros(0)
-        >>> flat = Quadratic(2.0, False, none, none, none, none, none, none)
+        >>> flat = Quadratic(2.0, False, True, none, none, none, none, none, none)
         >>> flat.share(2.0), flat.share(4.0), dataclasses.replace(flat, symmetric=True).share(4.0)
         (1.0, 0.0, 0.49999999999999...)
         """

@@ -231,6 +231,9 @@ class Proof:
 
 #: The origin of a floor whose lines touch at the predictions.
 PREDICTIONS = "predictions"
+#: The origin of a floor of `floors.block_lines`, and of one of `floors.parabolas`.
+BLOCKS = "blocks of rows"
+PARABOLAS = "parabolas at blocks of rows"
 
 
 class RadiusProof(Proof):
