@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,11 @@ def lead(loss: Loss, rows: Read, block: Block, past: Past, radius: float, start:
     point, following = np.empty(len(y)), np.empty(len(y))
     predict(rows, v, offset, point)
     value = total_loss(loss, y, weight, point) + past.value(v)
+    if not math.isfinite(value):
+        # New rows, far larger than those before: no loss of a row overflows at its offset.
+        v = np.zeros(len(v))
+        predict(rows, v, offset, point)
+        value = total_loss(loss, y, weight, point) + past.value(v)
     for _ in range(STEPS):
         gradient, matrix = np.zeros(len(v)), np.zeros((len(v), len(v)))
         derivatives(loss, rows, Touch(y, weight, offset, point), gradient, matrix)

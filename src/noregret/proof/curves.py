@@ -107,7 +107,7 @@ def reach_of(
     domain = certificate.own_domain(radius, norm)
     if domain is not None:
         if domain.is_simplex():
-            return grown(domain.extent() * largest, 4.0)
+            return _times(domain.extent(), largest)
         side = domain.largest_coordinate(max(len(certificate.gradient), 1))
         return grown(side * norm_upper(units, 2.0), 4.0)
     ball = certificate._radius(radius)
@@ -116,10 +116,15 @@ def reach_of(
         return ball if one.measured else math.inf
     q = _class_of(certificate, norm).exponent
     if q <= 2.0:
-        return grown(ball * largest, 4.0)
+        return _times(ball, largest)
     # ||m u||_2 <= ||m||_s ||u||_q with 1/2 = 1/s + 1/q.
     s = 2.0 if q == math.inf else 2.0 * q / (q - 2.0)
     return grown(ball * norm_upper(units, s), 8.0)
+
+
+def _times(ball: float, size: float) -> float:
+    """Return the product rounded up, and the very radius for units of 1."""
+    return ball if size == 1.0 else grown(ball * size, 4.0)
 
 
 def _class_of(certificate: Certificate, norm: float | None) -> Predictors:
