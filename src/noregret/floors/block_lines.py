@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
 from noregret.floors.pending import Block, Pending
-from noregret.losses import Loss, ScoreLoss
+from noregret.losses import Loss
 from noregret.mirrors import Euclidean
 from noregret.passes.dual import dual, gap, held_rows
 from noregret.passes.frame import block
@@ -58,14 +57,6 @@ _SUMS = [
 
 _EUCLIDEAN = Euclidean()
 _NO_ENDS, _NO_OFFSET = np.zeros(1, np.uint64), np.zeros(1)
-
-
-def lines_below(loss: Any) -> BlockLines:
-    """Return the lines for a loss, or refuse one that has no slopes to choose among."""
-    if isinstance(loss, ScoreLoss) or loss.foreign or not loss.has_conjugate():
-        known = "only losses of noregret with one score and a conjugate"
-        raise ArgumentError("blocks", f"{known}, not {type(loss).__name__}", True)
-    return BlockLines(loss)
 
 
 class BlockLines:
@@ -114,7 +105,7 @@ class BlockLines:
             for full in self.pending.take(
                 rows.part(start, stop), y[part], weight[part], given[part]
             ):
-                self._enter(full)
+                self._fill(full)
 
     def add_row(
         self, columns: npt.NDArray[np.uint32], values: Vector, y: float, weight: float
@@ -129,7 +120,7 @@ class BlockLines:
             row = Rows(_NO_ENDS, columns, values, self.width, 1)
         terms = np.array([y], np.float64), np.array([weight], np.float64), _NO_OFFSET
         for full in self.pending.take(row, *terms):
-            self._enter(full)
+            self._fill(full)
 
     def proved(self, thorough: bool = True) -> list[tuple[Vector, Vector]]:
         """Return ledgers of all rows, each with its Z; the rows held back stay so.
@@ -152,6 +143,10 @@ class BlockLines:
         finally:
             self.ledger, self.sums, self.theta, self.sizes, self.random, self.strength = kept
         return found
+
+    def _fill(self, full: Block) -> None:
+        """Enter a block that is full."""
+        self._enter(full)
 
     def _gradient(self) -> Vector:
         total: Vector = self.sums[: self.width].sum(axis=1)

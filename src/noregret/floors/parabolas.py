@@ -75,13 +75,15 @@ class Parabolas:
 
     def widen(self, width: int) -> None:
         """Make room for that many features."""
-        for name, shape in shapes(len(self.radii), max(width, self.width)).items():
+        if width <= self.width:
+            return
+        for name, shape in shapes(len(self.radii), width).items():
             one = self.state[name]
             more = [(0, new - old) for new, old in zip(shape, one.shape, strict=True)]
             # A feature that is not measured has size 1 from the start.
             filling = 0.0 if name != "sizes" or self.measured else 1.0
             self.state[name] = np.pad(one, more, constant_values=filling)
-        self.width = max(width, self.width)
+        self.width = width
 
     def enter(self, full: Block) -> None:
         """Choose a leader for each radius, and enter the parabolas that touch where it predicts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypeVar
@@ -23,6 +24,7 @@ from noregret.passes.sync import products
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.rates import CoinBetting, ScaleFree
 from noregret.rows.examples import Rows, as_rows
 
 #: Up to this many numbers of state a repr has the floor: a certificate reads all of them.
@@ -47,6 +49,14 @@ class Diverged(OverflowError):
         self.predictions = predictions
 
 
+def _known_radius(parts: Parts) -> float | None:
+    """Return the radius of the learner's own class, None where only the rows will tell."""
+    if isinstance(parts.rate, ScaleFree | CoinBetting):
+        return None
+    extent = math.nan if parts.domain is None else parts.domain.extent()
+    return parts.mirror.own_radius() if math.isnan(extent) else extent
+
+
 class Learner(Saved):
     """A learner whose engine is made, with its arrays, when the number of features is known.
 
@@ -60,7 +70,7 @@ class Learner(Saved):
         """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
         #: Lines under blocks of rows, None where only those at the predictions are kept.
-        self._lines = lines_below(parts.loss) if blocks else None
+        self._lines = lines_below(parts.loss, _known_radius(parts)) if blocks else None
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
         self._growable = parts.growable()
@@ -193,8 +203,8 @@ class Learner(Saved):
     def certificate(self, thorough: bool = True) -> Certificate:
         """Return what the rounds so far prove, as a value that later rounds do not change.
 
-        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
-            the floor of a small or large class is lower, and found sooner [default: True].
+        thorough: search for the best lines and parabolas of the rows held back, if `blocks` are
+            kept; without it the floor may be lower, and is found sooner [default: True].
         """
         raise NotImplementedError
 
@@ -204,7 +214,9 @@ class Learner(Saved):
             # Features that were announced and have not occurred have no part in Z.
             whole = np.pad(gradient, (0, self.dimension - len(gradient)))
             certificate = certificate.with_blocks(ledger, whole, self._engine.evidence_of(whole))
-        return certificate
+        if self._lines is None or not thorough:
+            return certificate
+        return certificate.with_curves(self._lines.curves())
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
         """Return checked rows, or unchecked ones with a backup to restore if the pass refuses."""

@@ -8,7 +8,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
-from noregret.arrays import Vector
+from noregret.arguments import ArgumentError
+from noregret.arrays import Vector, as_positive
 from noregret.floors import lines_below
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -30,6 +31,7 @@ def certify(
     weight: Any = None,
     mirror: Mirror | None = None,
     blocks: bool = False,
+    radius: float | None = None,
 ) -> Certificate:
     """Return what the predictions of any model prove about every fixed linear predictor.
 
@@ -43,9 +45,13 @@ def certify(
         loss: one of `nr.losses` or a `Loss` of your own.
         weight: one number >= 0 a row [default: 1].
         mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
-        blocks: whether lines under blocks of rows are tried, too, which do not depend on the
-            predictions: as a rule the floor is then close to the least loss of the class, for
-            the time of about five passes, and more where it is read [default: False].
+        blocks: whether lines under blocks of rows are tried, too, and parabolas for a curved loss
+            and up to 512 features. They do not depend on the predictions: as a rule the floor is
+            then close to the least loss of the class, for the time of about ten passes, and more
+            where it is read [default: False].
+        radius: the largest radius that `floor` will be asked for, finite and above 0, if it is
+            known: parabolas are then made for this class alone, and bend as far as it allows
+            [default: not known].
 
     >>> from noregret import losses
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -56,7 +62,7 @@ def certify(
     >>> round(best.floor(0.3), 4)
     10.4163
     """
-    certifier = Certifier(loss, mirror, blocks)
+    certifier = Certifier(loss, mirror, blocks, radius)
     certifier.add(X, y, predictions, weight)
     return certifier.certificate()
 
@@ -72,14 +78,23 @@ class Certifier:
     (3, 0.0951)
     """
 
-    def __init__(self, loss: Loss, mirror: Mirror | None = None, blocks: bool = False) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        mirror: Mirror | None = None,
+        blocks: bool = False,
+        radius: float | None = None,
+    ) -> None:
         require_convex(loss)
         self._loss = loss
         self._mirror = mirrors.Euclidean() if mirror is None else mirror
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
-        self._lines = lines_below(loss) if blocks else None
+        known = None if radius is None else as_positive("radius", radius)
+        if radius is not None and not blocks:
+            raise ArgumentError("radius", "is for parabolas: give blocks=True, too", radius)
+        self._lines = lines_below(loss, known) if blocks else None
 
     @property
     def blocks(self) -> bool:
@@ -121,8 +136,8 @@ class Certifier:
     def certificate(self, thorough: bool = True) -> Certificate:
         """Return what the predictions so far prove.
 
-        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
-            the floor of a small or large class is lower, and found sooner [default: True].
+        thorough: search for the best lines and parabolas of the rows held back, if `blocks` are
+            kept; without it the floor may be lower, and is found sooner [default: True].
         """
         certificate = Certificate(
             self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
@@ -130,7 +145,9 @@ class Certifier:
         )  # fmt: skip
         for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
             certificate = certificate.with_blocks(ledger, gradient)
-        return certificate
+        if self._lines is None or not thorough:
+            return certificate
+        return certificate.with_curves(self._lines.curves())
 
     def arrays(self) -> dict[str, Vector]:
         """Return copies of the ledger, of Z and of the blocks, for a checkpoint or a merge."""
