@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.floors import BlockLines
-from noregret.proof.certificate import BLOCKS
-from noregret.proof.statement import PREDICTIONS
+from noregret.proof.statement import BLOCKS, PREDICTIONS
 
 ROWS, WIDTH = 90, 4
 LOGISTIC = nr.losses.Logistic()
@@ -53,7 +52,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that makes a learner; its blocks hold a few rows."""
-    monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 3.0))
+    monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 1.0))
     return MAKERS[request.param]
 
 
@@ -212,7 +211,7 @@ def test_losses_without_a_conjugate_are_refused() -> None:
         ("blocks/weight", lambda a: a - 1e9, "out of range"),
         ("blocks/indices", lambda a: a + np.uint32(99), "out of range"),
         ("blocks/lengths", lambda a: a + np.uint64(1), "longer or shorter"),
-        ("blocks/ledger", lambda a: a + 1.0, "rows"),
+        ("blocks/entered", lambda a: a + 1, "rows"),
     ],
 )
 def test_damaged_blocks_are_refused(name: str, damage: Any, found: str) -> None:

@@ -38,7 +38,7 @@ class SizedEngine(Engine):
 
     def length_of(self, gradient: Vector) -> float:
         """Return ||Z_i / m_i||_2 of that Z, rounded up; features never seen have no part in it."""
-        sizes = self.sizes()
+        sizes = self.sizes().ravel()
         seen = sizes > 0.0
         # A ratio that underflows loses less than the smallest double.
         return grown(norm_upper(gradient[seen] / sizes[seen], 2.0), 2.0) + UNDERFLOW

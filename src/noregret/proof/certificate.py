@@ -25,7 +25,7 @@ from noregret.norms import norm_upper
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
 from noregret.proof.run_sums import RunSums
-from noregret.proof.statement import PREDICTIONS, Statement
+from noregret.proof.statement import BLOCKS, PREDICTIONS, Statement
 from noregret.proof.wording import (
     Broken,
     assumption_lines,
@@ -52,18 +52,6 @@ from noregret.rounding import (
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
-
-
-#: The origin of a floor of `floors.block_lines`.
-BLOCKS = "blocks of rows"
-#: What lines enter in a ledger.
-_LINES = [
-    Entry.INTERCEPT,
-    Entry.INTERCEPT_LOW,
-    Entry.MAGNITUDE,
-    Entry.TRAVEL,
-    Entry.SCALED_TRAVEL,
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +88,7 @@ class Certificate(RunSums):
     penalised: bool = True
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
     passes: tuple[int, int] = (1, 1)
-    #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
+    #: What lines prove that do not touch at the predictions, see `proof.other_lines`.
     blocks: tuple[Certificate, ...] = ()
 
     #: The letter of a comparator.
@@ -267,25 +255,7 @@ class Certificate(RunSums):
         nonnegative = self.loss_function.nonnegative
         return certified_floor(self.intercept, length, self.slack, nonnegative)
 
-    def with_blocks(
-        self, ledger: Vector, gradient: Vector, evidence: Evidence | None = None
-    ) -> Self:
-        """Return the certificate with the lines of other touching points beside those it has.
-
-        ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
-        evidence: what belongs to that Z [default: that of the certificate].
-        """
-        if not (np.all(np.isfinite(ledger[_LINES])) and np.all(np.isfinite(gradient))):
-            return self
-        own = self.ledger.copy()
-        own[_LINES] = ledger[_LINES]
-        # Of the losses, which are the same, and of these lines.
-        own[Entry.MAGNITUDE] += abs(self.ledger[Entry.MAGNITUDE])
-        evidence = self.evidence if evidence is None else evidence
-        lines = self._of_lines(ledger=own, gradient=gradient, evidence=evidence)
-        return replace(self, blocks=(*self.blocks, lines))
-
-    def _of_lines(self, **changes: Any) -> Certificate:
+    def of_lines(self, **changes: Any) -> Certificate:
         """Return the certificate of other lines below the losses of the same rounds."""
         return replace(self, blocks=(), **changes)
 
@@ -307,6 +277,9 @@ class Certificate(RunSums):
             )
         if not np.all(np.isfinite(vector)):
             raise ValueError("u must hold finite numbers")
+        return min(one._regret_against(vector) for one in (self, *self.blocks))
+
+    def _regret_against(self, vector: Vector) -> float:
         used = vector[: len(self.gradient)]
         with np.errstate(over="ignore", invalid="ignore"):
             line = float(used @ self.gradient)
@@ -323,7 +296,7 @@ class Certificate(RunSums):
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return min([bound, *(one.regret(u) for one in self.blocks)])
+        return bound
 
     @property
     def _lost_nothing(self) -> bool:

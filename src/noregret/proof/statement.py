@@ -231,6 +231,8 @@ class Proof:
 
 #: The origin of a floor whose lines touch at the predictions.
 PREDICTIONS = "predictions"
+#: That of a floor of `floors`.
+BLOCKS = "blocks of rows"
 
 
 class RadiusProof(Proof):
