@@ -12,6 +12,7 @@ from noregret.passes.curved_rows import Reach, Sums, Touch, enter_parabolas
 from noregret.passes.frame import block
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE, Entry
+from noregret.proof.other_lines import with_curves
 from noregret.proof.quadratic import Bend, Quadratic
 from noregret.proof.statement import PARABOLAS
 from noregret.rows.examples import Rows, as_rows
@@ -73,7 +74,7 @@ def defined(loss: Any, rows: Any, y: Any, points: Any, ranges: Any, radius: floa
 
 def certified(loss: Any, rows: Any, y: Any, *curves: Quadratic, **given: Any) -> Certificate:
     """Return a certificate of predictions of 0, with these parabolas."""
-    return nr.certify(rows, y, np.zeros(len(y)), loss, **given).with_curves(curves)
+    return with_curves(nr.certify(rows, y, np.zeros(len(y)), loss, **given), curves)
 
 
 def curved(certificate: Certificate, radius: float, norm: float | None = None) -> float:

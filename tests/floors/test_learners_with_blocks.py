@@ -52,7 +52,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that makes a learner; its blocks hold a few rows."""
-    monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 3.0))
+    monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 1.0))
     return MAKERS[request.param]
 
 
@@ -211,7 +211,7 @@ def test_losses_without_a_conjugate_are_refused() -> None:
         ("blocks/weight", lambda a: a - 1e9, "out of range"),
         ("blocks/indices", lambda a: a + np.uint32(99), "out of range"),
         ("blocks/lengths", lambda a: a + np.uint64(1), "longer or shorter"),
-        ("blocks/ledger", lambda a: a + 1.0, "rows"),
+        ("blocks/entered", lambda a: a + 1, "rows"),
     ],
 )
 def test_damaged_blocks_are_refused(name: str, damage: Any, found: str) -> None:

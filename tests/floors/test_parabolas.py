@@ -15,6 +15,7 @@ from noregret.floors.parabolas import RADII, Parabolas
 from noregret.floors.pending import Pending
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import Entry
+from noregret.proof.other_lines import with_curves
 from noregret.proof.quadratic import Bend
 from noregret.rows.examples import as_rows
 from tests.floors.curve_problems import X, Y, certified, curved
@@ -42,7 +43,7 @@ def fed(
 
 
 def curves(parabolas: Parabolas, pending: Pending) -> Any:
-    return parabolas.curves(pending.block(parabolas.width) if len(pending) else None)
+    return parabolas.curves(pending.held(parabolas.width) if len(pending) else None)
 
 
 def draw(loss: Any, seed: int = 0, count: int = 60, width: int = 4) -> tuple[Any, Any, Any]:
@@ -108,7 +109,7 @@ def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, radius: float) 
         for most in (1, 16, 1000):
             parts = curves(*fed(loss, (rows, y, weight), most, own))
             assert len(parts) == len([one for one in parts if one.sound()])
-            assert -math.inf < curved(certificate.with_curves(parts), radius) <= best
+            assert -math.inf < curved(with_curves(certificate, parts), radius) <= best
 
 
 def test_every_loss_with_curvature_that_is_solved_in_hindsight_is_tried() -> None:
@@ -126,7 +127,7 @@ def test_floors_are_close_to_the_optimum_and_above_the_lines() -> None:
     certificate = certified(LOGISTIC, rows, y, *curves(*fed(LOGISTIC, data, 250, 2.0)))
     assert 0.985 * best < curved(certificate, 2.0) <= best
     # With a radius that was not named the largest feature is the unit.
-    unknown = certificate.with_curves(curves(*fed(LOGISTIC, data, 250)))
+    unknown = with_curves(certificate, curves(*fed(LOGISTIC, data, 250)))
     assert 0.97 * best < curved(unknown, 2.0) <= best
 
 

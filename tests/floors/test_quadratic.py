@@ -11,6 +11,7 @@ import pytest
 import noregret as nr
 from noregret.passes.curved_rows import Reach
 from noregret.proof.curves import lowest_in_ball
+from noregret.proof.other_lines import with_blocks
 from tests.floors.curve_problems import (
     POINTS,
     TARGETS,
@@ -135,7 +136,7 @@ def test_any_tangent_is_true_for_every_predictor_of_the_ball() -> None:
         )
         assert Fraction(certificate.regret(u)) >= Fraction(certificate.loss) - lost
         ledger, Z = one.tangent(v)
-        below = certificate.with_blocks(ledger, Z).blocks[0]
+        below = with_blocks(certificate, ledger, Z).blocks[0]
         assert Fraction(below.regret(u)) >= Fraction(certificate.loss) - lost
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.floors.pending import Block
+from noregret.floors.pending import Held
 from noregret.losses import Loss
 from noregret.passes.curved_rows import Touch, derivatives, predict, total_loss
-from noregret.passes.rows import Block as Read
+from noregret.passes.rows import Block
 from noregret.trust_region import ball_minimizer
 
 #: Newton steps, and the relative decrease that is expected of a step below which it is left out.
@@ -32,7 +32,7 @@ class Past(NamedTuple):
         return float(self.slopes @ v + 0.5 * (v @ (self.matrix @ v)))
 
 
-def lead(loss: Loss, rows: Read, block: Block, past: Past, radius: float, start: Vector) -> Vector:
+def lead(loss: Loss, rows: Block, held: Held, past: Past, radius: float, start: Vector) -> Vector:
     """Return v near the least of the past plus the losses of a block over ||v||_2 <= radius.
 
     Newton steps, each the minimiser of the quadratic model over the ball, shortened until the
@@ -41,12 +41,12 @@ def lead(loss: Loss, rows: Read, block: Block, past: Past, radius: float, start:
     Args:
         loss: one with curvature.
         rows: the rows of the block in the units of the ball.
-        block: their labels, weights and offsets.
+        held: their labels, weights and offsets.
         past: what is proved about earlier rows, in these units.
         radius: of the ball, finite.
         start: the first v.
     """
-    y, weight, offset = block.y, block.weight, block.offset
+    y, weight, offset = held.y, held.weight, held.offset
     length = float(np.linalg.norm(start))
     v = start * (radius / length) if length > radius else start.copy()
     point, following = np.empty(len(y)), np.empty(len(y))

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.floors.leader import Past, lead
-from noregret.floors.pending import Block
+from noregret.floors.pending import Held
 from noregret.losses import Loss
 from noregret.passes.curved_rows import Reach, Sums, Touch, enter_parabolas, predict
 from noregret.passes.dual import held_rows
@@ -85,7 +85,7 @@ class Parabolas:
             self.state[name] = np.pad(one, more, constant_values=filling)
         self.width = width
 
-    def enter(self, full: Block) -> None:
+    def enter(self, full: Held) -> None:
         """Choose a leader for each radius, and enter the parabolas that touch where it predicts."""
         sizes = self.state["sizes"]
         units = np.empty(full.rows.stored)
@@ -106,7 +106,7 @@ class Parabolas:
             reach = Reach(radius, self._symmetric(place))
             enter_parabolas(self.loss, block(rows), touch, reach, sums)
 
-    def curves(self, pending: Block | None = None) -> list[Quadratic]:
+    def curves(self, pending: Held | None = None) -> list[Quadratic]:
         """Return the parabolas of all rows for each radius.
 
         pending: rows held back, which are entered for the time being [default: none].

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +14,15 @@ from noregret.rows.examples import Rows
 #: The arrays of a file: the number of features of each row, the features, and what comes with rows.
 _OF_FEATURES = {"indices": np.uint32, "values": np.float64}
 _OF_ROWS = {"lengths": np.uint64, "y": np.float64, "weight": np.float64, "offset": np.float64}
+#: Labels may be rows of numbers.
+_MATRICES = {"y"}
 
 
-class Block(NamedTuple):
+class Held(NamedTuple):
     """Rows with labels, weights and offsets: every u predicts <u, x> + offset."""
 
     rows: Rows
-    y: Vector
+    y: npt.NDArray[Any]
     weight: Vector
     offset: Vector
 
@@ -35,9 +37,9 @@ class Pending:
     >>> from noregret.rows.examples import as_rows
     >>> pending = Pending(3)
     >>> rows = as_rows([[1.0, 0.0], [1.0, 2.0], [0.0, 4.0]])
-    >>> [len(block.y) for block in pending.take(rows, np.ones(3), np.ones(3), np.zeros(3))]
+    >>> [len(full.y) for full in pending.take(rows, np.ones(3), np.ones(3), np.zeros(3))]
     [2]
-    >>> len(pending), pending.block(2).rows.values
+    >>> len(pending), pending.held(2).rows.values
     (1, array([4.]))
     """
 
@@ -55,7 +57,9 @@ class Pending:
         """How many features are held back."""
         return self._stored
 
-    def take(self, rows: Rows, y: Vector, weight: Vector, offset: Vector) -> Iterator[Block]:
+    def take(
+        self, rows: Rows, y: npt.NDArray[Any], weight: Vector, offset: Vector
+    ) -> Iterator[Held]:
         """Hold rows back; yield each block that they fill, which is dropped afterwards."""
         lengths, indices, values = compressed(rows)
         ends = np.cumsum(lengths, dtype=np.int64)
@@ -74,25 +78,35 @@ class Pending:
             self._stored += stop - start
             begin, start = end, stop
             if self._stored >= self.size or self._count == self.most:
-                yield self.block(rows.width)
-                self._count = self._stored = 0
+                yield self.held(rows.width)
+                self.forget()
+
+    def forget(self) -> None:
+        """Drop the rows held back."""
+        self._count = self._stored = 0
 
     def _append(self, names: Any, count: int, parts: tuple[npt.NDArray[Any], ...]) -> None:
         for name, part in zip(names, parts, strict=True):
             room = self._kept[name]
-            if count + len(part) > len(room):
-                more = np.empty(max(2 * len(room), count + len(part)), room.dtype)
-                more[:count] = room[:count]
+            if count + len(part) > len(room) or part.shape[1:] != room.shape[1:]:
+                longer = max(2 * len(room), count + len(part))
+                more = np.empty((longer, *part.shape[1:]), room.dtype)
+                if count:
+                    more[:count] = room[:count]
                 self._kept[name] = room = more
             room[count : count + len(part)] = part
 
-    def block(self, width: int) -> Block:
+    def relabel(self, named: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> None:
+        """Replace the labels of the rows held back."""
+        self._kept["y"] = named(self._kept["y"])
+
+    def held(self, width: int) -> Held:
         """Return the rows held back, as views."""
         kept = self.arrays()
         indptr = np.zeros(self._count + 1, np.uint64)
         np.cumsum(kept["lengths"], out=indptr[1:])
         rows = Rows(indptr, kept["indices"], kept["values"], width, self._count)
-        return Block(rows, kept["y"], kept["weight"], kept["offset"])
+        return Held(rows, kept["y"], kept["weight"], kept["offset"])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays of a file, as views; `restore` takes them."""
@@ -104,7 +118,7 @@ class Pending:
         for names in (_OF_ROWS, _OF_FEATURES):
             for name, kind in names.items():
                 found = arrays[name]
-                if found.dtype != kind or found.ndim != 1:
+                if found.dtype != kind or found.ndim > 1 + (name in _MATRICES) or not found.ndim:
                     raise ValueError(f"{name} of rows held back is {found.dtype}{found.shape}")
                 if len(found) != len(arrays[next(iter(names))]):
                     raise ValueError(f"rows held back have {len(found)} entries in {name}")

@@ -24,6 +24,7 @@ from noregret.passes.sync import products
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.proof.other_lines import with_blocks, with_curves
 from noregret.rates import CoinBetting, ScaleFree
 from noregret.rows.examples import Rows, as_rows
 
@@ -211,12 +212,15 @@ class Learner(Saved):
     def _floored(self, certificate: _Proof, thorough: bool) -> _Proof:
         """Return the certificate with the lines of the blocks beside those of the predictions."""
         for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
-            # Features that were announced and have not occurred have no part in Z.
-            whole = np.pad(gradient, (0, self.dimension - len(gradient)))
-            certificate = certificate.with_blocks(ledger, whole, self._engine.evidence_of(whole))
+            whole = self._whole(gradient)
+            certificate = with_blocks(certificate, ledger, whole, self._engine.evidence_of(whole))
         if self._lines is None or not thorough:
             return certificate
-        return certificate.with_curves(self._lines.curves())
+        return with_curves(certificate, self._lines.curves())
+
+    def _whole(self, gradient: Vector) -> Vector:
+        """Return Z of the blocks, in which features that have not occurred yet have no part."""
+        return np.pad(gradient, (0, self.dimension - len(gradient)))
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
         """Return checked rows, or unchecked ones with a backup to restore if the pass refuses."""

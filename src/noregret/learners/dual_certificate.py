@@ -73,8 +73,11 @@ class DualCertificate(Certificate):
     #: The part of an exact step that was taken.
     fraction: float = 1.0
 
-    def _of_lines(self, **changes: Any) -> Certificate:
-        # Roundings of dual variables that changed again belong to the learner's own lines.
+    def of_lines(self, **changes: Any) -> Certificate:
+        """Return the certificate of other lines below the losses of the same rounds.
+
+        Roundings of dual variables that changed again belong to the learner's own lines.
+        """
         kept = {one.name: getattr(self, one.name) for one in fields(Certificate)}
         return Certificate(**kept | {"blocks": ()} | changes)
 

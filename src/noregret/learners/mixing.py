@@ -31,7 +31,8 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.learners.agile_engines import AgileEngine
-from noregret.learners.engines import CoordinateEngine, Engine, MappedEngine
+from noregret.learners.coordinate_engine import CoordinateEngine
+from noregret.learners.engines import Engine, MappedEngine
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.passes.descent import coordinate
 from noregret.passes.slots import Slot

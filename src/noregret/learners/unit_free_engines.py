@@ -38,7 +38,7 @@ class SizedEngine(Engine):
 
     def length_of(self, gradient: Vector) -> float:
         """Return ||Z_i / m_i||_2 of that Z, rounded up; features never seen have no part in it."""
-        return scaled_length(gradient, self.sizes())
+        return scaled_length(gradient, self.sizes().ravel())
 
     def evidence(self) -> Evidence:
         """Return the lengths in units of the features' sizes."""

@@ -10,12 +10,9 @@ every bound, so that the statements hold for the data as they are stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
-
-import numpy as np
 
 from noregret.arrays import Vector
 from noregret.domains import Domain
@@ -23,9 +20,9 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
-from noregret.proof.curves import curved_floor, of_ledger, ridged, touching
+from noregret.proof.curves import curved_floor, ridged, touching
 from noregret.proof.evidence import Evidence
-from noregret.proof.ledger import GRADIENT_ERRORS, LINES, Entry, gradient_error
+from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
 from noregret.proof.quadratic import Quadratic
 from noregret.proof.regrets import above_line, as_predictor
 from noregret.proof.run_sums import RunSums
@@ -91,7 +88,7 @@ class Certificate(RunSums):
     penalised: bool = True
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
     passes: tuple[int, int] = (1, 1)
-    #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
+    #: What lines prove that do not touch at the predictions, see `proof.other_lines`.
     blocks: tuple[Certificate, ...] = ()
     #: Parabolas under all losses, see `floors.parabolas`.
     curves: tuple[Quadratic, ...] = ()
@@ -269,24 +266,7 @@ class Certificate(RunSums):
         nonnegative = self.loss_function.nonnegative
         return certified_floor(self.intercept, length, self.slack, nonnegative)
 
-    def with_blocks(
-        self, ledger: Vector, gradient: Vector, evidence: Evidence | None = None
-    ) -> Self:
-        """Return the certificate with the lines of other touching points beside those it has.
-
-        ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
-        evidence: what belongs to that Z [default: that of the certificate].
-        """
-        if not (np.all(np.isfinite(ledger[LINES])) and np.all(np.isfinite(gradient))):
-            return self
-        evidence = self.evidence if evidence is None else evidence
-        return replace(self, blocks=(*self.blocks, of_ledger(self, ledger, gradient, evidence)))
-
-    def with_curves(self, curves: Sequence[Quadratic]) -> Self:
-        """Return the certificate with the parabolas of all rounds, one sum for each radius."""
-        return replace(self, curves=tuple(one for one in curves if one.sound()))
-
-    def _of_lines(self, **changes: Any) -> Certificate:
+    def of_lines(self, **changes: Any) -> Certificate:
         """Return the certificate of other lines below the losses of the same rounds."""
         return replace(self, blocks=(), **changes)
 
@@ -302,6 +282,10 @@ class Certificate(RunSums):
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
         vector = as_predictor(u, len(self.gradient))
+        others = self.blocks, touching(self, vector)
+        return min(one._regret_against(vector) for one in (self, *others[0], *others[1]))
+
+    def _regret_against(self, vector: Vector) -> float:
         bound = above_line(self, vector)
         if self.broken is not None:
             return math.inf
@@ -309,7 +293,7 @@ class Certificate(RunSums):
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return min([bound, *(one.regret(u) for one in (*self.blocks, *touching(self, vector)))])
+        return bound
 
     @property
     def _lost_nothing(self) -> bool:

@@ -41,7 +41,7 @@ def of_ledger(
     own[LINES] = ledger[LINES]
     # Of the losses, which are the same, and of these lines.
     own[Entry.MAGNITUDE] += abs(certificate.ledger[Entry.MAGNITUDE])
-    return certificate._of_lines(ledger=own, gradient=gradient, evidence=evidence, curves=())
+    return certificate.of_lines(ledger=own, gradient=gradient, evidence=evidence, curves=())
 
 
 def _tangent(certificate: Certificate, one: Quadratic, v: Vector, share: float) -> Certificate:

@@ -231,7 +231,7 @@ class Proof:
 
 #: The origin of a floor whose lines touch at the predictions.
 PREDICTIONS = "predictions"
-#: The origin of a floor of `floors.block_lines`, and of one of `floors.parabolas`.
+#: Those of floors of `floors`.
 BLOCKS = "blocks of rows"
 PARABOLAS = "parabolas at blocks of rows"
 

@@ -239,8 +239,7 @@ class Spec:
             if text.partition(":")[0] not in _OF_SEVERAL[name]:
                 known = ", ".join(_OF_SEVERAL[name])
                 raise ArgumentError(name, f"several classes take one of {known}", text)
-        reason = "belongs to learners of two classes or of numbers"
-        self._refuse(reason, "C", "k", "average", "blocks")
+        self._refuse("belongs to learners of two classes or of numbers", "C", "k", "average")
         if self.classes < 0:
             raise ArgumentError("classes", "expected a number above 0", self.classes)
         from noregret.learners import MatrixDescent
@@ -252,6 +251,7 @@ class Spec:
             outputs=self.classes or None,
             dimension=self.features or None,
             conservative=self.update == "mistakes",
+            blocks=self.blocks,
         )
 
     def _grid(self, loss: Loss) -> Aggregate:

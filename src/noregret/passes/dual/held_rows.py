@@ -43,6 +43,22 @@ def measure(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
 
 
 @kernel(counted=False)
+def measure_scores(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
+    """As `measure`, where theta has a column a score."""
+    begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
+    outputs = np.uint64(theta.shape[1])
+    for k in range(begin, end):
+        j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
+        if size > sizes[j]:
+            for column in range(outputs):
+                theta[j, column] *= sizes[j] / size
+            sizes[j] = size
+    for k in range(begin, end):
+        x = rows.values[k]
+        scaled[k] = x / max(sizes[np.uint64(rows.indices[k])], SMALLEST_SIZE)
+
+
+@kernel(counted=False)
 def enter_slopes(loss, rows, held, sizes, state, ledger):  # type: ignore[no-untyped-def]
     """Enter the line of every row in the ledger, and its gradient in the twofold sums `state`.
 
