@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.floors import BlockLines
-from noregret.proof.statement import BLOCKS, PREDICTIONS
+from noregret.floors import BlockCurves, BlockLines
+from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS
 
 ROWS, WIDTH = 90, 4
 LOGISTIC = nr.losses.Logistic()
@@ -53,6 +53,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that makes a learner; its blocks hold a few rows."""
     monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 1.0))
+    monkeypatch.setattr(BlockCurves.__init__, "__defaults__", (None, 37))
     return MAKERS[request.param]
 
 
@@ -84,7 +85,9 @@ def test_blocks_change_the_floor_only(make: Any) -> None:
     assert old.loss == new.loss
     for radius in (0.1, 1.0, 5.0):
         floors = new.floors(radius)
-        assert floors[PREDICTIONS] == old.floor(radius) and floors.keys() == {PREDICTIONS, BLOCKS}
+        known = {PREDICTIONS, BLOCKS, PARABOLAS}
+        assert floors[PREDICTIONS] == old.floor(radius) and {BLOCKS} <= floors.keys() <= known
+        assert (PARABOLAS in floors) == any(one.share(radius) > 0.0 for one in new.curves)
         assert new.floor(radius) == max(floors.values())
         own, its = old.bounds_for(radius), new.bounds_for(radius)
         assert [str(bound) for bound in own] == [str(bound) for bound in its]
@@ -98,7 +101,7 @@ def test_no_predictor_of_the_class_is_below_a_floor(make: Any) -> None:
     sizes = getattr(learner, "sizes", None)
     norm = certificate.mirror.predictors()
     for radius in (0.03, 1.0, 20.0):
-        floor = certificate.floors(radius)[BLOCKS]
+        floors = certificate.floors(radius)
         best = np.inf
         for direction in random.normal(size=(200, WIDTH)):
             u = direction / norm.norm(direction)
@@ -111,7 +114,7 @@ def test_no_predictor_of_the_class_is_below_a_floor(make: Any) -> None:
             assert certificate.loss - lost <= certificate.regret(u) + 1e-9 * (1.0 + lost) or (
                 certificate.curvature > 0.0
             )
-        assert floor <= best
+        assert max(floors.values()) <= best
 
 
 def test_no_bit_depends_on_cuts_copies_files_or_layouts(make: Any, tmp_path: Path) -> None:

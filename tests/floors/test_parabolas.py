@@ -96,8 +96,8 @@ def test_so14(radius: float, leaders: Any, floor: float, monkeypatch: pytest.Mon
 def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, radius: float) -> None:
     """Judged by the best in hindsight, whose value is rounded up, in both kinds of units."""
     rows, y, weight = draw(loss, count=40)
-    m = np.abs(rows).max(axis=0)
-    m[m == 0.0] = 1.0
+    m = np.abs(rows[weight > 0.0]).max(axis=0)
+    sized = replace(SCALE_FREE, sizes=m)
     given: Any = {"radius": radius, "weight": weight, "tol": 1e-6, "max_passes": 100}
     least = {
         own: nr.hindsight(scaled, y, loss, **given).primal
@@ -105,7 +105,7 @@ def test_no_predictor_of_the_class_is_below_the_floor(loss: Any, radius: float) 
     }
     plain = nr.certify(rows, y, np.zeros(len(y)), loss, weight)
     for own, best in least.items():
-        certificate = plain if own is not None else replace(plain, evidence=SCALE_FREE)
+        certificate = plain if own is not None else replace(plain, evidence=sized)
         for most in (1, 16, 1000):
             parts = curves(*fed(loss, (rows, y, weight), most, own))
             assert len(parts) == len([one for one in parts if one.sound()])

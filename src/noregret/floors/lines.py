@@ -105,7 +105,7 @@ class Lines:
         """Choose the slopes of a block, from these on, and enter its lines; return the slopes."""
         rows, y, weight, offset = given
         units = Rows(rows.indptr, rows.indices, np.empty(rows.stored), rows.width, len(rows))
-        held_rows.measure(block(rows), self.sizes, self.theta, units.values)
+        held_rows.measure(block(rows), weight, self.sizes, self.theta, units.values)
         scale, squares = weight / self.strength, np.empty(len(y))
         dual.squares(block(units), squares)
         if slopes is None:

@@ -90,7 +90,9 @@ class Parabolas:
         sizes = self.state["sizes"]
         units = np.empty(full.rows.stored)
         if self.measured:
-            held_rows.measure(block(full.rows), sizes, np.zeros(len(sizes)), units)
+            # Any theta: leaders are kept in the units of the rows.
+            theta = np.zeros(len(sizes))
+            held_rows.measure(block(full.rows), full.weight, sizes, theta, units)
         else:
             units[:] = full.rows.values
         rows, scaled = full_rows(full.rows), full_rows(full.rows, units)

@@ -42,12 +42,13 @@ class SizedEngine(Engine):
 
     def evidence(self) -> Evidence:
         """Return the lengths in units of the features' sizes."""
-        return FeatureSizes(None, None, *self.scaled_lengths())
+        return FeatureSizes(None, None, *self.scaled_lengths(), sizes=self.sizes().ravel())
 
     def evidence_of(self, gradient: Vector) -> Evidence:
         """Return the lengths for lines that do not touch at the predictions, with that Z."""
         _, weights, smallest = self.scaled_lengths()
-        return FeatureSizes(None, None, self.length_of(gradient), weights, smallest)
+        length, sizes = self.length_of(gradient), self.sizes().ravel()
+        return FeatureSizes(None, None, length, weights, smallest, sizes=sizes)
 
 
 class ScaleFreeEngine(SizedEngine):
@@ -149,4 +150,5 @@ class CoinBettingEngine(SizedEngine):
         squares = self.state[seen, coin_betting.Column.SQUARES]
         prices = self.state[seen, coin_betting.Column.PRICE]
         coins = Coins(self.rate.wealth, sizes, hints, squares, prices)
-        return Bets(None, None, *self.scaled_lengths(), coins)
+        lengths = self.scaled_lengths()
+        return Bets(None, None, *lengths, sizes=self.sizes(), coins=coins)

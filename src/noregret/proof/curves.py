@@ -49,8 +49,8 @@ def _tangent(certificate: Certificate, one: Quadratic, v: Vector, share: float) 
     ledger, gradient = one.tangent(v, share)
     # Features that were announced and have not occurred have no part in Z.
     more = len(certificate.gradient) - len(gradient)
-    whole, sizes = np.pad(gradient, (0, more)), np.pad(one.sizes, (0, more))
-    return of_ledger(certificate, ledger, whole, certificate.evidence.of_lines(whole, sizes))
+    whole = np.pad(gradient, (0, more))
+    return of_ledger(certificate, ledger, whole, certificate.evidence.of_lines(whole))
 
 
 def curved_floor(
@@ -112,8 +112,7 @@ def reach_of(
         return grown(side * norm_upper(units, 2.0), 4.0)
     ball = certificate._radius(radius)
     if norm is None and isinstance(certificate.evidence, FeatureSizes):
-        # With units of 1 nothing is known: m_i may be far below 1.
-        return ball if one.measured else math.inf
+        return _times(ball, _apart(one, certificate.evidence))
     q = _class_of(certificate, norm).exponent
     if q <= 2.0:
         return _times(ball, largest)
@@ -122,9 +121,20 @@ def reach_of(
     return grown(ball * norm_upper(units, s), 8.0)
 
 
+def _apart(one: Quadratic, evidence: FeatureSizes) -> float:
+    """Return the largest ratio of the units to those of the class, at least 1."""
+    if evidence.sizes is None or not one.measured:
+        return math.inf
+    own = evidence.sizes[: len(one.sizes)]
+    used = one.sizes > 0.0
+    with np.errstate(divide="ignore"):
+        ratios = one.units[used] / own[used]
+    return float(ratios.max(initial=1.0))
+
+
 def _times(ball: float, size: float) -> float:
     """Return the product rounded up, and the very radius for units of 1."""
-    return ball if size == 1.0 else grown(ball * size, 4.0)
+    return ball if size == 1.0 or ball == 0.0 else grown(ball * size, 4.0)
 
 
 def _class_of(certificate: Certificate, norm: float | None) -> Predictors:
@@ -143,8 +153,11 @@ def _lowest(
     if domain is not None:
         return _descend(one, share, domain.project, lambda rho: domain.support(-rho))
     ball = certificate._radius(radius)
-    if norm is None and isinstance(certificate.evidence, FeatureSizes):
-        return lowest_in_ball(one, share, ball, one.units)
+    evidence = certificate.evidence
+    if norm is None and isinstance(evidence, FeatureSizes) and evidence.sizes is not None:
+        units = evidence.sizes[: len(one.sizes)]
+        # What never occurred has no part in the parabolas.
+        return lowest_in_ball(one, share, ball, np.where(units > 0.0, units, 1.0))
     kind = _class_of(certificate, norm)
     if type(kind) is Predictors and kind.dual == 2.0:
         return lowest_in_ball(one, share, ball, np.ones(len(one.sizes)))

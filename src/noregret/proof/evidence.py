@@ -49,11 +49,8 @@ class Evidence:
         predictors = certificate.mirror.predictors()
         return predictors.support_upper(certificate.gradient, radius, certificate.delta)
 
-    def of_lines(self, gradient: Vector, sizes: Vector) -> Evidence:
-        """Return the same for other lines below the losses, with that Z.
-
-        sizes: the largest |x_i| of each feature, 0 for one that never occurred.
-        """
+    def of_lines(self, gradient: Vector) -> Evidence:
+        """Return the same for other lines below the losses, with that Z."""
         return self
 
     def conjugate(self, certificate: Certificate, eta: float) -> float:
@@ -117,6 +114,8 @@ class FeatureSizes(Evidence):
     scaled_weights: float = 0.0
     #: The smallest max |x_i| of the features that occurred.
     smallest: float = 1.0
+    #: The sizes m, 0 for a feature that never occurred.
+    sizes: Vector | None = None
 
     def norm(self, mirror: Mirror, weights: Vector) -> float:
         """Return the norm of the learner's weights in the norm of the class."""
@@ -129,9 +128,11 @@ class FeatureSizes(Evidence):
         delta = certificate.moved(Entry.SCALED_TRAVEL, lost)
         return grown(radius * (self.scaled_length + delta), 4.0)
 
-    def of_lines(self, gradient: Vector, sizes: Vector) -> Evidence:
+    def of_lines(self, gradient: Vector) -> Evidence:
         """Return the same for other lines below the losses, with that Z."""
-        return replace(self, scaled_length=scaled_length(gradient, sizes))
+        if self.sizes is None:
+            return replace(self, scaled_length=math.inf)
+        return replace(self, scaled_length=scaled_length(gradient, self.sizes))
 
     def describe(self, mirror: Mirror, radius: float) -> str:
         """Return the class of that radius in words."""

@@ -98,10 +98,10 @@ class Quadratic:
         >>> flat.share(2.0), flat.share(4.0), dataclasses.replace(flat, symmetric=True).share(4.0)
         (1.0, 0.0, 0.49999999999999...)
         """
-        if reach <= self.radius or math.isinf(self.radius):
-            return 1.0
         if not reach < math.inf:
             return 0.0
+        if reach <= self.radius:
+            return 1.0
         # Rounded down.
         return self.radius / reach * (1.0 - 1e-15) if self.symmetric else 0.0
 

@@ -29,14 +29,19 @@ class Held(NamedTuple):
 
 
 @kernel(counted=False)
-def measure(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
-    """Raise m_i to the largest |x_i|, bring theta to these units, and write x_i / m_i."""
+def measure(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyped-def]
+    """Raise m_i to the largest |x_i|, bring theta to these units, and write x_i / m_i.
+
+    Rows of weight 0 do not count: learners do not measure by them.
+    """
+    for t in range(np.uint64(weight.shape[0])):
+        if weight[t] > 0.0:
+            for k in range(rows.indptr[t], rows.indptr[t + _1]):
+                j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
+                if size > sizes[j]:
+                    theta[j] *= sizes[j] / size
+                    sizes[j] = size
     begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
-    for k in range(begin, end):
-        j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
-        if size > sizes[j]:
-            theta[j] *= sizes[j] / size
-            sizes[j] = size
     for k in range(begin, end):
         x = rows.values[k]
         scaled[k] = x / max(sizes[np.uint64(rows.indices[k])], SMALLEST_SIZE)
