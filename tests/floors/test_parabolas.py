@@ -28,12 +28,17 @@ PROVABLE = [one for one in CURVED if not isinstance(one, nr.losses.NegativeLog)]
 SCALE_FREE = FeatureSizes(None, None, math.inf, 0.0, 1.0)
 
 
+def made(loss: Any, radius: float | None) -> Parabolas:
+    """Return parabolas for a class that is known in advance, or for one that is not."""
+    return Parabolas(loss) if radius is None else Parabolas(loss, (radius,), measured=False)
+
+
 def fed(
     loss: Any, data: Any, most: int, radius: float | None = None, cuts: Any = ()
 ) -> tuple[Parabolas, Pending]:
     """Return the parabolas of rows that came in parts, blocks of `most` rows each."""
     rows, y, weight = data
-    parabolas, pending = Parabolas(loss, radius), Pending(1 << 40, most)
+    parabolas, pending = made(loss, radius), Pending(1 << 40, most)
     for begin, end in zip((0, *cuts), (*cuts, len(y)), strict=True):
         part = as_rows(np.ascontiguousarray(rows[begin:end]))
         parabolas.widen(part.width)
@@ -175,7 +180,7 @@ def test_a_look_changes_nothing_and_a_restored_state_goes_on_to_the_bit() -> Non
 def test_arrays_of_other_radii_or_shapes_are_refused() -> None:
     parabolas, _ = fed(LOGISTIC, draw(LOGISTIC), 16)
     with pytest.raises(ValueError, match="leader of parabolas is"):
-        Parabolas(LOGISTIC, 2.0).restore(parabolas.arrays())
+        made(LOGISTIC, 2.0).restore(parabolas.arrays())
     broken = parabolas.arrays() | {"bends": np.full((3, len(Bend)), np.nan)}
     with pytest.raises(ValueError, match="bends of parabolas must hold finite numbers"):
         parabolas.restore(broken)

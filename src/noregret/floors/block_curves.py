@@ -21,7 +21,8 @@ class BlockCurves(BlockLines):
 
     Args:
         loss: one with a conjugate and curvature.
-        radius: see `Parabolas` [default: not known].
+        radius: of the class ||u||_2 <= radius, finite and above 0, for which parabolas are made
+            [default: not known: 4, 16 and 64 in units of the largest |x_i|].
         size: stored features with which a block is full, at least 1 [default: 262,144].
 
     >>> import numpy as np, noregret as nr
@@ -35,7 +36,12 @@ class BlockCurves(BlockLines):
     def __init__(self, loss: Loss, radius: float | None = None, size: int = BLOCK) -> None:
         super().__init__(loss, size)
         self._loss, self._radius = loss, radius
-        self._parabolas: Parabolas | None = Parabolas(loss, radius)
+        self._parabolas: Parabolas | None = self._fresh()
+
+    def _fresh(self) -> Parabolas:
+        if self._radius is None:
+            return Parabolas(self._loss)
+        return Parabolas(self._loss, (self._radius,), measured=False)
 
     def curves(self) -> list[Quadratic]:
         """Return the parabolas of all rows, one sum for each radius; the rows held back stay so."""
@@ -67,7 +73,7 @@ class BlockCurves(BlockLines):
             for name, array in arrays.items()
             if name.startswith(_CURVES)
         }
-        parabolas = Parabolas(self._loss, self._radius) if kept else None
+        parabolas = self._fresh() if kept else None
         if parabolas is not None:
             parabolas.restore(kept)
         super()._restore_entered(arrays)

@@ -18,7 +18,7 @@ the floor of a class is the least loss of the class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from noregret.proof.ledger import SIZE, SMALLEST_SIZE
 from noregret.proof.quadratic import Bend, Quadratic
 from noregret.rows.examples import Rows
 
-#: Radii in units of the largest |x_i|. Beyond the last one its curvatures are flattened.
+#: Radii in units of the largest |x_i|.
 RADII = (4.0, 16.0, 64.0)
 #: The most features: each sum keeps two numbers for every pair of them.
 WIDEST = 512
@@ -46,8 +46,9 @@ class Parabolas:
 
     Args:
         loss: one with curvature.
-        radius: of the class ||u||_2 <= radius that floors are wanted for, finite and above 0
-            [default: not known: 4, 16 and 64 in units of the largest |x_i|].
+        radii: of the classes ||m u||_2 <= radius, finite, above 0 and rising; with several of
+            them, the parabolas of the last serve beyond it [default: 4, 16 and 64].
+        measured: whether m_i is the largest |x_i| so far rather than 1 [default: True].
 
     >>> import noregret as nr
     >>> from noregret.floors.pending import Pending
@@ -61,12 +62,12 @@ class Parabolas:
     [(4.0, array([1.])), (16.0, array([1.])), (64.0, array([1.]))]
     """
 
-    def __init__(self, loss: Loss, radius: float | None = None) -> None:
+    def __init__(self, loss: Loss, radii: Sequence[float] = RADII, measured: bool = True) -> None:
         self.loss = loss
         everywhere = loss.curvature_below(1.0, 0.0, -math.inf, math.inf) > 0.0
-        self.radii = (math.inf,) if everywhere else RADII if radius is None else (radius,)
-        #: Whether m_i is the largest |x_i| rather than 1.
-        self.measured = everywhere or radius is None
+        # A loss that is its own parabola needs no radius, and has errors in units of its rows.
+        self.radii = (math.inf,) if everywhere else tuple(radii)
+        self.measured = measured or everywhere
         self.width = 0
         #: The sizes m, and for each radius the last leader and the arrays of `Sums`.
         self.state = {

@@ -31,9 +31,10 @@ from noregret.norms import norm_upper
 from noregret.proof.ledger import GRADIENT_ERRORS, SMALLEST_SIZE, Entry
 from noregret.rounding import grown
 
-#: Roundings of a term of the sums and of a tangent beside those of its products of length d: 16
-#: are allowed to a slope, and twice what follows is counted.
-TERM_ERRORS = 96.0
+#: Roundings of a term of Z: 16 that a slope is allowed, and twice its products and sums.
+SLOPE_ERRORS = 32.0
+#: Roundings of a term of v'Hv: of its products and sums, beside 2 d of the products with v.
+BEND_ERRORS = 16.0
 #: The errors of intercepts that a certificate counts, see `certificate.ROUND_ERRORS`.
 LEDGER_ERRORS = 32.0
 #: Above this ||m v||_2 products with v could overflow.
@@ -123,12 +124,13 @@ class Quadratic:
             slopes = self.slopes(share) + product
             ledger[Entry.INTERCEPT_LOW] += 0.5 * share * bends[Bend.RISE_LOW]
             ledger[Entry.INTERCEPT_LOW] += 0.5 * share * bends[Bend.RISE] - 0.5 * float(v @ product)
-        errors, rounds = 2.0 * len(v) + TERM_ERRORS, float(ledger[Entry.ROUNDS])
+        errors, rounds = 2.0 * len(v) + BEND_ERRORS, float(ledger[Entry.ROUNDS])
         square = share * length * length * float(bends[Bend.SQUARES])
         ledger[Entry.MAGNITUDE] += grown(errors / LEDGER_ERRORS * square, 8.0)
         for place, bend in ((Entry.TRAVEL, Bend.TRAVEL), (Entry.SCALED_TRAVEL, Bend.SCALED_TRAVEL)):
-            travel = float(ledger[place]) + share * length * float(bends[bend])
-            ledger[place] = grown(errors / (rounds + GRADIENT_ERRORS) * travel, 8.0)
+            moved = SLOPE_ERRORS * float(ledger[place])
+            moved += errors * share * length * float(bends[bend])
+            ledger[place] = grown(moved / (rounds + GRADIENT_ERRORS), 8.0)
         return ledger, slopes
 
     def height(self, v: Vector, share: float, support: float) -> float:
