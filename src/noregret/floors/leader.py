@@ -10,9 +10,9 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.floors.pending import Held
 from noregret.losses import Loss
+from noregret.passes.ball_steps import BallStep, multiply
 from noregret.passes.curved_rows import Touch, derivatives, predict, total_loss
 from noregret.passes.rows import Block
-from noregret.trust_region import ball_minimizer
 
 #: Newton steps, and the relative decrease that is expected of a step below which it is left out.
 STEPS, LITTLE = 8, 1e-7
@@ -29,7 +29,14 @@ class Past(NamedTuple):
 
     def value(self, v: Vector) -> float:
         """Return it at v."""
-        return float(self.slopes @ v + 0.5 * (v @ (self.matrix @ v)))
+        return float(self.slopes @ v + 0.5 * (v @ times(self.matrix, v)))
+
+
+def times(matrix: Vector, v: Vector) -> Vector:
+    """Return matrix v, by one thread in one order."""
+    product = np.empty(len(v))
+    multiply(matrix, v, product)
+    return product
 
 
 def lead(loss: Loss, rows: Block, held: Held, past: Past, radius: float, start: Vector) -> Vector:
@@ -57,15 +64,16 @@ def lead(loss: Loss, rows: Block, held: Held, past: Past, radius: float, start: 
         v = np.zeros(len(v))
         predict(rows, v, offset, point)
         value = total_loss(loss, y, weight, point) + past.value(v)
+    newton = BallStep(len(v))
     for _ in range(STEPS):
         gradient, matrix = np.zeros(len(v)), np.zeros((len(v), len(v)))
         derivatives(loss, rows, Touch(y, weight, offset, point), gradient, matrix)
         matrix += np.triu(matrix, 1).T + past.matrix
-        gradient += past.slopes + past.matrix @ v
-        step = ball_minimizer(matrix, matrix @ v - gradient, radius) - v
+        gradient += past.slopes + times(past.matrix, v)
+        step = newton.solve(matrix, times(matrix, v) - gradient, radius) - v
         slope = float(gradient @ step)
         # Also false for NaN.
-        if not -slope - 0.5 * float(step @ (matrix @ step)) > LITTLE * abs(value):
+        if not -slope - 0.5 * float(step @ times(matrix, step)) > LITTLE * abs(value):
             break
         predict(rows, v + step, offset, following)
         # Predictions are linear: those of a part of the step lie between.
