@@ -15,7 +15,7 @@ from noregret.passes.curved_rows import Touch, derivatives, predict, total_loss
 from noregret.passes.rows import Block
 
 #: Newton steps, and the relative decrease that is expected of a step below which it is left out.
-STEPS, LITTLE = 8, 1e-7
+STEPS, LITTLE = 8, 1e-6
 #: Share of the decrease that its slope promises which a step must reach, and how often it is halved
 #: until it does.
 ENOUGH, HALVINGS = 1e-4, 10

@@ -37,6 +37,8 @@ from noregret.rows.examples import Rows
 
 #: Radii in units of the largest |x_i|.
 RADII = (4.0, 16.0, 64.0)
+#: The arrays of `Sums` that each radius has for itself.
+_OF_RADIUS = set(Sums._fields) - {"sizes"}
 #: The most features: each sum keeps two numbers for every pair of them.
 WIDEST = 512
 
@@ -143,8 +145,8 @@ class Parabolas:
         return len(self.radii) > 1 and place == len(self.radii) - 1
 
     def _sums(self, place: int) -> Sums:
-        parts = {name: array[place] for name, array in self.state.items() if name in Sums._fields}
-        return Sums(**parts | {"sizes": self.state["sizes"]})
+        parts = {name: array[place] for name, array in self.state.items() if name in _OF_RADIUS}
+        return Sums(sizes=self.state["sizes"], **parts)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all state, for a file."""
