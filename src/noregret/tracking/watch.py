@@ -104,7 +104,7 @@ class Watch:
         self._loss, self._radius, self._window, self._tell = loss, radius, window, tell
         self._tracker: Tracker | None = None
         squared = type(loss) is Squared
-        #: Without rows in memory: blocks raise the floor, and for the square loss moments are exact.
+        #: Without rows in memory blocks raise the floor; for the square loss moments are exact.
         self._one_pass = one_pass
         self._certifier = Certifier(loss, blocks=one_pass and not squared)
         self._moments = Moments() if one_pass and squared else None
