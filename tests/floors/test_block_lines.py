@@ -116,7 +116,7 @@ def test_the_ledger_covers_what_was_summed() -> None:
     assert ledger[Entry.TRAVEL] == pytest.approx(travel, rel=1e-9)
     assert ledger[Entry.SCALED_TRAVEL] == pytest.approx(scaled, rel=1e-9)
     assert ledger[Entry.MAGNITUDE] >= magnitude > 0.0
-    assert ledger[Entry.ROUNDS] == ROWS
+    assert lines.rounds == ROWS
 
 
 def slopes_of(X: Any, y: Any, weight: Any) -> Any:

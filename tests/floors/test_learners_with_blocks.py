@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.floors import BlockCurves, BlockLines
+from noregret.proof.ledger import Entry
 from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS
 
 ROWS, WIDTH = 90, 4
@@ -115,6 +116,26 @@ def test_no_predictor_of_the_class_is_below_a_floor(make: Any) -> None:
                 certificate.curvature > 0.0
             )
         assert max(floors.values()) <= best
+
+
+def test_floors_are_the_heights_of_the_lines_in_the_units_of_the_learner(make: Any) -> None:
+    learner = learnt(make, blocks=True)
+    certificate, sizes = learner.certificate(), getattr(learner, "sizes", None)
+    if sizes is None or certificate.curvature > 0.0:
+        return
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    for radius in (0.03, 1.0, 20.0):
+        heights = [
+            ledger[Entry.INTERCEPT] - radius * np.linalg.norm(Z / units)
+            for ledger, Z in learner._lines.proved()
+        ]
+        floor = certificate.floors(radius)[BLOCKS]
+        assert floor == pytest.approx(max(*heights, 0.0), rel=1e-9, abs=1e-9)
+
+
+def test_the_rounding_of_other_lines_is_that_of_their_own_sums(make: Any) -> None:
+    for lines in learnt(make, blocks=True).certificate().blocks:
+        assert lines.delta == lines.moved(Entry.TRAVEL) > 0.0
 
 
 def test_no_bit_depends_on_cuts_copies_files_or_layouts(make: Any, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.floors import BlockLines, JointScores, SeparateScores
+from noregret.floors.lines import FACTORS
+from noregret.floors.planes import Planes
 from noregret.proof.statement import BLOCKS, PREDICTIONS
 
 ROWS, WIDTH, CLASSES = 80, 4, 3
@@ -109,23 +111,46 @@ def test_no_bit_depends_on_cuts_copies_files_or_layouts(loss: Any, tmp_path: Pat
             require_same(cut, whole)
 
 
+@pytest.mark.parametrize("size", [37, 10**6])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_a_score_added_later_belongs_to_the_losses_of_later_rows(loss: Any) -> None:
+def test_a_score_added_later_belongs_to_the_losses_of_later_rows(loss: Any, size: int) -> None:
     """The loss of the first rows is over two scores, for every matrix."""
     X, y, weight = draw()
     early, late = (X[:40], np.minimum(y[:40], 1), weight[:40]), (X[40:], y[40:], weight[40:])
     one = nr.MatrixDescent(loss, outputs=2, blocks=True)
+    one._lines = type(one._lines)(loss, size)
     one.learn(*early)
     one.grow(CLASSES)
     one.learn(*late)
     certificate, random = one.certificate(), np.random.default_rng(9)
     assert certificate.blocks[0].rounds == ROWS
     sizes = np.where(one.sizes > 0.0, one.sizes, 1.0)
-    for radius in (0.1, 2.0, 30.0):
+    for radius in (0.0, 0.1, 2.0, 30.0):
         floor = certificate.floors(radius)[BLOCKS]
         for direction in random.normal(size=(30, WIDTH, CLASSES)):
             W = radius * direction / np.linalg.norm(sizes * direction)
             assert floor <= lost(loss, early, W[:, :2]) + lost(loss, late, W)
+
+
+def test_theta_is_that_of_the_planes_in_the_units_so_far(monkeypatch: Any) -> None:
+    """theta = -Z / (b m) whenever a block is entered, for each b that is tried at a print, too."""
+    enter, seen = Planes.enter, []
+
+    def judged(self: Planes, *given: Any) -> Any:
+        found = None
+        for entering in (True, False):
+            sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)[:, None]
+            expected = -self.sums.sum(axis=2) / (self.strength * sizes)
+            np.testing.assert_allclose(self.theta, expected, rtol=1e-9, atol=1e-12)
+            if entering:
+                found = enter(self, *given)
+        seen.append(self.strength)
+        return found
+
+    monkeypatch.setattr(Planes, "enter", judged)
+    one = learner(LOSSES[0])
+    one.learn(*draw())
+    assert one.certificate().blocks and len(set(seen)) == len(FACTORS)
 
 
 def test_sets_of_labels_have_lines_of_every_score() -> None:

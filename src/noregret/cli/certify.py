@@ -13,6 +13,7 @@ from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
+from noregret.proof.wording import floor_and_origin
 from noregret.rounding import down, down_each
 from noregret.runs.facts import metrics_line
 from noregret.runs.progress import Watched
@@ -60,7 +61,11 @@ def certify(
             "input": stream.name,
             "metrics": metrics.summary(),
             "certificate": certificate.as_dict(radii[0]),
-            "floors": [{"radius": radius, "floor": certificate.floor(radius)} for radius in radii],
+            "floors": [
+                {"radius": radius, "floor": certificate.floor(radius)}
+                | ({"by": certificate.floors(radius)} if blocks else {})
+                for radius in radii
+            ],
         }
         print(to_json(result))
         return
@@ -73,9 +78,9 @@ def certify(
         f"  no fixed linear predictor lost less than this by {certificate.objective}",
     ]
     for radius in radii:
-        floor = certificate.floor(radius)
+        floor, note = floor_and_origin(certificate, radius)
         lines.append(
-            f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
+            f"    {down(floor):>14}  {down(down_each(floor, count))} a round{note}  "
             f"{certificate.describe(radius)}"
         )
     print(fitted("\n".join(lines)))

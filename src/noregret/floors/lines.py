@@ -49,7 +49,7 @@ CLOSE, CLOSER = 0.02, 0.001
 NEVER, EVERY = 1e300, np.uint64(1)
 #: Entries of the ledger that lines enter.
 SUMS = [
-    *(Entry.ROUNDS, Entry.INTERCEPT, Entry.INTERCEPT_LOW),
+    *(Entry.INTERCEPT, Entry.INTERCEPT_LOW),
     *(Entry.MAGNITUDE, Entry.TRAVEL, Entry.SCALED_TRAVEL),
 ]
 #: A ledger and the gradient Z of its lines.

@@ -82,7 +82,6 @@ class Planes(Lines):
         ledger, places = self.ledger, [Entry.INTERCEPT, Entry.INTERCEPT_LOW]
         whole, lost = two_sum(ledger[Entry.INTERCEPT], total)
         ledger[places] = whole, ledger[Entry.INTERCEPT_LOW] + lost
-        ledger[Entry.ROUNDS] += len(slopes)
         ledger[Entry.MAGNITUDE] += ROUNDINGS * magnitude
         ledger[Entry.TRAVEL] += travel
         lengths = np.diff(rows.indptr).astype(np.intp)

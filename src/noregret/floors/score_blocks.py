@@ -91,8 +91,8 @@ class SeparateScores(ScoreBlocks):
     >>> lines = SeparateScores(nr.losses.OneAgainstRest())
     >>> lines.grow(3)
     >>> lines.add(as_rows([[1.0], [-0.5]]), np.array([0.0, 2.0]), np.ones(2))
-    >>> [(int(one[Entry.ROUNDS]), len(Z)) for one, Z in lines.proved()[:1]]
-    [(2, 3)]
+    >>> len(lines.proved()[0][1]), lines.rounds
+    (3, 2)
     """
 
     loss: OneAgainstRest
@@ -135,7 +135,7 @@ class SeparateScores(ScoreBlocks):
             lines.proved(None if held is None else self._of_score(held, score), thorough)
             for score, lines in enumerate(self.lines)
         ]
-        return [_joined(each, float(self.rounds)) for each in zip(*tried, strict=True)]
+        return [_joined(each) for each in zip(*tried, strict=True)]
 
     def _entered_arrays(self) -> Arrays:
         return {
@@ -163,7 +163,7 @@ class SeparateScores(ScoreBlocks):
         self.width = max(widths, default=0)
 
 
-def _joined(proved: tuple[Proved, ...], rounds: float) -> Proved:
+def _joined(proved: tuple[Proved, ...]) -> Proved:
     """Return the ledger and Z of the sum of the losses of all scores."""
     whole = new_ledger()
     for ledger, _ in proved:
@@ -172,5 +172,4 @@ def _joined(proved: tuple[Proved, ...], rounds: float) -> Proved:
         whole[Entry.INTERCEPT_LOW] += ledger[Entry.INTERCEPT_LOW] + lost
         for place in (Entry.MAGNITUDE, Entry.TRAVEL, Entry.SCALED_TRAVEL):
             whole[place] += ledger[place]
-    whole[Entry.ROUNDS] = rounds
     return whole, np.concatenate([Z for _, Z in proved])

@@ -180,13 +180,19 @@ def loss_lines(certificate: Any) -> list[str]:
     return lines
 
 
+def floor_and_origin(certificate: Any, radius: float | None) -> tuple[float, str]:
+    """Return the largest floor, and which one it is in words if there are several."""
+    floors = certificate.floors(radius)
+    origin, floor = max(floors.items(), key=lambda one: one[1])
+    if origin == PARABOLAS:
+        return floor, f", by {origin}{_reaching(curved_floor(certificate, radius)[1])}"
+    return floor, f", by lines at {origin}" if len(floors) > 1 else ""
+
+
 def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]:
     """Return the floor, the class that it is about in words, and the regret that it proves."""
-    floors, regret = certificate.floors(radius), certificate.regret_bound(radius)
-    origin, floor = max(floors.items(), key=lambda one: one[1])
-    note = f", by lines at {origin}" if len(floors) > 1 else ""
-    if origin == PARABOLAS:
-        note = f", by {origin}{_reaching(curved_floor(certificate, radius)[1])}"
+    regret = certificate.regret_bound(radius)
+    floor, note = floor_and_origin(certificate, radius)
     return [
         at_least("certified floor", floor, certificate.rounds, note),
         f"    {words}",

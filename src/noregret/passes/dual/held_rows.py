@@ -72,7 +72,6 @@ def enter_slopes(loss, rows, held, sizes, state, ledger):  # type: ignore[no-unt
     total, low = ledger[Entry.INTERCEPT], ledger[Entry.INTERCEPT_LOW]
     for t in range(np.uint64(held.y.shape[0])):
         y, c, s = held.y[t], held.weight[t], held.slopes[t]
-        ledger[Entry.ROUNDS] += 1.0
         if c == 0.0:
             continue
         conjugate, moved = loss.conjugate(y, s), s * held.offset[t]
