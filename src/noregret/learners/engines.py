@@ -225,8 +225,7 @@ class Engine:
     def sum_of_iterates(self) -> Vector:
         """Return the sum of the weights played since `begin`."""
         values = self.state[:, self.value_column]
-        total: Vector = self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column]
-        return total
+        return np.asarray(self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column])
 
     def evidence(self) -> Evidence:
         """Return what certificates need of this state beside the ledger and Z."""
@@ -253,6 +252,9 @@ class Engine:
     def prediction(self) -> Call | None:
         """Return the kernel that predicts a row, if any, and its arguments before that row."""
         return None
+
+    def predictions(self, rows: Rows) -> Vector | None:
+        """Return the predictions for rows, None if `finish` makes them of <w, x>."""
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
@@ -378,15 +380,13 @@ class CoordinateEngine(Engine):
 
     def weights(self, ledger: Vector) -> Vector:
         """Return theta_i factor_i, theta_i softly thresholded if the map asks for it."""
-        weights: Vector = super().weights(ledger) * self.factors()
-        return weights
+        return np.asarray(super().weights(ledger) * self.factors())
 
     def sum_of_iterates(self) -> Vector:
         """Return the sums of weights, brought up to the last round."""
         since = self.slots[Slot.PREFIX] - self.state[:, coordinate.Column.SINCE]
         weights = self.state[:, self.value_column] * self.factors()
-        total: Vector = self.state[:, self.accumulator_column] + weights * since
-        return total
+        return np.asarray(self.state[:, self.accumulator_column] + weights * since)
 
     def factors(self) -> Vector:
         """Return w_i / theta_i."""

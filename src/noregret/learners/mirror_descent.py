@@ -173,8 +173,12 @@ class MirrorDescent(SingleRowLearner[float]):
         """Return the prediction for each row with the weights of the coming round.
 
         It is <w, x>, at most `clip`; `ScaleFree` adds `offset` for real targets and stays within
-        their range.
+        their range, as `Ridge` does; `Aioli` and an anticipating `Ridge` correct it, see there.
         """
+        if self._engine is not None:
+            found = self._engine.predictions(self._readable(as_rows(X)))
+            if found is not None:
+                return found
         finished: Vector = self._finished(self._products(X))
         return finished
 
