@@ -14,7 +14,7 @@ from noregret.learners.unit_free_engines import SizedEngine
 from noregret.norms import norm_upper
 from noregret.passes.descent import second_order, triangle
 from noregret.passes.descent.second_order import Column, Memory, Scalar
-from noregret.passes.descent.triangle import LANES, Room, Triangle
+from noregret.passes.descent.triangle import LANES, ROOMS, Triangle
 from noregret.passes.frame import Rule, block
 from noregret.proof.curved import Curved, Parabolas
 from noregret.rates.second_order import SecondOrder
@@ -68,7 +68,7 @@ class SecondOrderEngine(SizedEngine):
 
     def _make_room(self) -> None:
         self._whole_ahead = Triangle(*map(np.zeros_like, self._whole))
-        self._room = np.zeros((len(Room), len(self._whole.target)))
+        self._room = np.zeros((ROOMS, len(self._whole.target)))
 
     def _cut(self, dimension: int) -> None:
         """Take the rows of the features that are known; rows of unseen features are zeros."""
@@ -146,7 +146,7 @@ class SecondOrderEngine(SizedEngine):
                 slot(Scalar.GROWTH),
                 max(abs(slot(Scalar.LOW)), abs(slot(Scalar.HIGH))),
                 promised,
-                promised == math.inf and not self.rate.linear(),
+                promised == math.inf and not (self.rate.linear() or self.rate.clips()),
                 self.rate.source,
             )
         return Curved(None, None, *self.scaled_lengths(), parabolas)

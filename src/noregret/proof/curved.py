@@ -25,9 +25,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noregret.component import built_in
 from noregret.proof.evidence import FeatureSizes
-from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
-from noregret.rounding import exact, grown, rounding_error
+from noregret.proof.statement import NOTHING, Statement
+from noregret.rounding import exact, grown
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -79,30 +80,27 @@ class Curved(FeatureSizes):
     parabolas: Parabolas | None = None
 
     def bounds(self, certificate: Certificate, radius: float | None) -> list[Statement]:
-        """Return the theorems for the class of that radius, if the run does not contradict them."""
+        """Return the theorems for the class of that radius."""
         sums = self.parabolas
         if sums is None or radius is None or not certificate.rounds:
             return []
-        loss, floor = certificate.loss, certificate.floor(radius)
-        slack = 4.0 * certificate.slack + ROUNDING * (abs(loss) + abs(floor))
-        # The regret that the lines leave open is at least the true one, and so no contradiction.
-        suspect = suspect_of((certificate.loss_function, "curvature_below()"))
-        measured = Measured(-math.inf, slack, suspect)
-        reason = ""
+        reason, loss = "", certificate.loss_function
         if radius > sums.promised:
             reason = f"the parabolas serve radius <= {exact(sums.promised)} only"
+        elif not built_in(loss):
+            reason = f"curvature_below() of {type(loss).__name__} is not proved"
         ridge = not math.isfinite(sums.promised)
         found = [
-            measured.state(
+            NOTHING.state(
                 "ridge regression, observed" if ridge else "parabolas below the loss, observed",
                 sums.source or "derived here, see rates.CertifiedNewton",
-                sums.regret(radius) + rounding_error(8.0, abs(loss)),
+                sums.regret(radius),
                 reason,
             )
         ]
         if sums.anticipating:
             found.append(
-                measured.state(
+                NOTHING.state(
                     "Vovk-Azoury-Warmuth",
                     "Vovk 2001; Azoury, Warmuth 2001; Cesa-Bianchi, Lugosi 2006, Theorem 11.8",
                     sums.in_advance(radius),

@@ -258,12 +258,12 @@ class Aioli(SecondOrder):
         row_limit: promise ||x / m||_2 <= row_limit, above 0; the square root of the number of
             features always holds [default: inf, no promise].
 
-    What is printed is the bound that this run's parabolas prove, see `CertifiedNewton`; the
-    theorem of the paper was not at hand. Reference: Jezequel, Gaillard, Rudi, Efficient Improper
-    Learning for Online Logistic Regression, 2020.
+    What is printed is the bound that the parabolas of the run prove, see `CertifiedNewton`, not
+    the one in advance of the paper: Jezequel, Gaillard, Rudi, Efficient Improper Learning for
+    Online Logistic Regression, 2020.
 
     >>> round(Aioli().play(1.0, 2.0, 1.0), 6)
-    0.504108
+    0.50524
     """
 
     radius: float = field(default=16.0, metadata=POSITIVE)
@@ -321,8 +321,7 @@ class Arow(SecondOrder):
         w <- w + y (margin - y <w, x>) / (k + r) A^-1 x,   A <- A + x x' / r,
 
     from A = diag(m_i^2), m_i the largest |x_i| seen. Its margins are no log-odds. No theorem is
-    printed: that of the paper was not at hand. Reference: Crammer, Kulesza, Dredze, Adaptive
-    Regularization of Weight Vectors, 2009.
+    printed. Reference: Crammer, Kulesza, Dredze, Adaptive Regularization of Weight Vectors, 2009.
 
     Args:
         r: how little a round counts beside those before it, 1e-60 to 1e60 [default: 1].

@@ -28,6 +28,7 @@ from noregret.jit import add_compensated, kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.descent.triangle import (
+    ROOMS,
     Room,
     Triangle,
     add_diagonal,
@@ -242,7 +243,9 @@ def _grow(ridge, memory, row, width):  # type: ignore[no-untyped-def]
             size, before = max(abs(x), SMALLEST_SIZE), max(known, SMALLEST_SIZE)
             root = math.sqrt(ridge) * size
             if known > 0.0:
-                root = math.sqrt(ridge) * (math.sqrt(size - before) * math.sqrt(size + before))
+                # By the ratio of the sizes, so that a power of two as the unit changes no bit.
+                share = before / size
+                root *= math.sqrt((1.0 - share) * (1.0 + share))
             if root > 0.0:
                 add_diagonal(memory.ahead, memory.room, i, width, root)
 
@@ -341,14 +344,14 @@ def predict_row(rate, state, slots, triangle, indices, values):  # type: ignore[
     for k in range(count):
         if np.uint64(indices[k]) >= np.uint64(state.shape[0]):
             return np.nan
-    room = np.zeros((len(Room), triangle.upper.shape[1]))
+    room = np.zeros((ROOMS, triangle.upper.shape[1]))
     return _foretell(rate, state, slots, triangle, room, indices, values, _0, count)
 
 
 @kernel
 def predict_rows(rate, state, slots, triangle, rows, predictions):  # type: ignore[no-untyped-def]
     """Write the prediction for each row of a block."""
-    room = np.zeros((len(Room), triangle.upper.shape[1]))
+    room = np.zeros((ROOMS, triangle.upper.shape[1]))
     columns = np.arange(rows.width)
     for t in range(np.uint64(predictions.shape[0])):
         predictions[t] = _foretell_in(

@@ -52,6 +52,7 @@ class Room(IntEnum):
     TURN = 3
 
 
+ROOMS = len(Room)
 _LEFT, _ALONG, _KEEP, _TURN = (np.uint64(k) for k in Room)
 
 
