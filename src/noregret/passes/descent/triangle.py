@@ -32,7 +32,7 @@ from noregret.passes.frame import Vector
 #: Loops over a row begin and end at multiples of this: full vector registers, no remainder.
 LANES = 8
 
-_LANES, _3, _0, _1 = (np.uint64(k) for k in (LANES, 3, 0, 1))
+_LANES, _0, _1, _2, _3 = (np.uint64(k) for k in (LANES, 0, 1, 2, 3))
 
 
 class Triangle(NamedTuple):
@@ -62,7 +62,7 @@ def padded(width):  # type: ignore[no-untyped-def]
     return ((np.uint64(width) + _LANES - _1) >> _3) << _3
 
 
-@kernel(fast=True, inner=True)
+@kernel(inner=True)
 def solve(triangle, room, first, width):  # type: ignore[no-untyped-def]
     """Write a = U'^-1 x into `room`, where r is x and becomes 0; return <v, a> and <a, a>.
 
@@ -70,19 +70,43 @@ def solve(triangle, room, first, width):  # type: ignore[no-untyped-def]
     """
     upper, inverse = triangle.upper, triangle.inverse
     end = padded(width)
-    for j in range(first, width):
+    j = first
+    # Two rows at a time, so that r is read and written once for both.
+    while j + _1 < width:
+        i = j + _1
         along = room[_LEFT, j] * inverse[j]
+        after = (room[_LEFT, i] - along * upper[j, i]) * inverse[i]
         room[_ALONG, j] = along
-        if along != 0.0:
+        room[_ALONG, i] = after
+        if along != 0.0 or after != 0.0:
             for k in range((j >> _3) << _3, end):
-                room[_LEFT, k] -= along * upper[j, k]
+                room[_LEFT, k] = (room[_LEFT, k] - along * upper[j, k]) - after * upper[i, k]
         room[_LEFT, j] = 0.0
-    raw = square = 0.0
-    for j in range(first, width):
-        along = room[_ALONG, j]
-        raw += along * triangle.target[j]
+        room[_LEFT, i] = 0.0
+        j = i + _1
+    if j < width:
+        room[_ALONG, j] = room[_LEFT, j] * inverse[j]
+        room[_LEFT, j] = 0.0
+    return _sums(triangle.target, room, first, width)
+
+
+@kernel(inline=True)
+def _sums(target, room, first, width):  # type: ignore[no-untyped-def]
+    """Return <v, a> and <a, a>, in an order that does not depend on the width."""
+    raw = square = other_raw = other_square = 0.0
+    j = first
+    while j + _1 < width:
+        along, after = room[_ALONG, j], room[_ALONG, j + _1]
+        raw += along * target[j]
         square += along * along
-    return raw, square
+        other_raw += after * target[j + _1]
+        other_square += after * after
+        j += _2
+    if j < width:
+        along = room[_ALONG, j]
+        raw += along * target[j]
+        square += along * along
+    return raw + other_raw, square + other_square
 
 
 @kernel(inline=True)
@@ -104,20 +128,41 @@ def turn_target(triangle, room, first, width, c, b):  # type: ignore[no-untyped-
         before, root = after, next_root
 
 
-@kernel(fast=True, inner=True)
+@kernel(inner=True)
 def sweep(triangle, room, first, width):  # type: ignore[no-untyped-def]
     """Make U the factor of U'U + c x x', r being x again, which becomes 0."""
     upper, inverse = triangle.upper, triangle.inverse
     end = padded(width)
-    for j in range(first, width):
+    j = first
+    while j + _1 < width:
+        i = j + _1
         along, keep, turn = room[_ALONG, j], room[_KEEP, j], room[_TURN, j]
-        if along != 0.0:
+        after, keep_after, turn_after = room[_ALONG, i], room[_KEEP, i], room[_TURN, i]
+        if along != 0.0 or after != 0.0:
             for k in range((j >> _3) << _3, end):
                 u, left = upper[j, k], room[_LEFT, k]
+                u_after, rest = upper[i, k], left - along * u
                 upper[j, k] = keep * u + turn * left
-                room[_LEFT, k] = left - along * u
-            inverse[j] = 1.0 / upper[j, j]
+                upper[i, k] = keep_after * u_after + turn_after * rest
+                room[_LEFT, k] = rest - after * u_after
+            # What rounding left of r at row j does not belong to the triangle.
+            upper[i, j] = 0.0
+            _invert(upper, inverse, j)
+            _invert(upper, inverse, i)
         room[_LEFT, j] = 0.0
+        room[_LEFT, i] = 0.0
+        j = i + _1
+    if j < width:
+        if room[_ALONG, j] != 0.0:
+            upper[j, j] = room[_KEEP, j] * upper[j, j] + room[_TURN, j] * room[_LEFT, j]
+            _invert(upper, inverse, j)
+        room[_LEFT, j] = 0.0
+
+
+@kernel(inline=True)
+def _invert(upper, inverse, j):  # type: ignore[no-untyped-def]
+    """Bring the inverse of a place of the diagonal up to date, 0 for a row of zeros."""
+    inverse[j] = 1.0 / upper[j, j] if upper[j, j] != 0.0 else 0.0
 
 
 @kernel(inline=True)
@@ -155,7 +200,7 @@ def multiply(triangle, width, factor):  # type: ignore[no-untyped-def]
             triangle.upper[j, k] *= factor
 
 
-@kernel(fast=True)
+@kernel
 def read_weights(upper, target, inverse, result):  # type: ignore[no-untyped-def]
     """Write w = U^-1 v into `result`, 0 for features that were never seen."""
     width = np.uint64(result.shape[0])
@@ -171,4 +216,4 @@ def read_weights(upper, target, inverse, result):  # type: ignore[no-untyped-def
 def read_inverse(upper, result):  # type: ignore[no-untyped-def]
     """Write the inverses of the diagonal into `result`, as `sweep` computes them."""
     for j in range(np.uint64(upper.shape[0])):
-        result[j] = 1.0 / upper[j, j] if upper[j, j] != 0.0 else 0.0
+        _invert(upper, result, j)
