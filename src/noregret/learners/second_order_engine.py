@@ -144,7 +144,7 @@ class SecondOrderEngine(SizedEngine):
                 slot(Scalar.COST) + slot(Scalar.COST_LOW),
                 slot(Scalar.COST_SIZE),
                 slot(Scalar.GROWTH),
-                max(abs(slot(Scalar.LOW)), abs(slot(Scalar.HIGH))),
+                slot(Scalar.LARGEST),
                 promised,
                 promised == math.inf and not (self.rate.linear() or self.rate.clips()),
                 self.rate.source,

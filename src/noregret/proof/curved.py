@@ -43,7 +43,7 @@ class Parabolas:
     """The sums of a run of a second-order rate.
 
     ridge: A before the first round, in units of the features; cost: S; size: sum of the sizes of
-    its terms; growth: sum of ln(1 + c k); largest: the largest |label|; promised: the largest
+    its terms; growth: sum of ln(1 + c k); largest: largest weight * label^2; promised: the largest
     radius that the parabolas serve; anticipating: whether 0 was anticipated in place of the label.
     """
 
@@ -65,8 +65,8 @@ class Parabolas:
         return grown(self.cost + COST_ERRORS * self.size + self._penalty(radius), 8.0)
 
     def in_advance(self, radius: float) -> float:
-        """Return Y^2 sum ln(1 + 2 k) + (ridge/2) radius^2, rounded up."""
-        square = self.largest * self.largest * self.growth
+        """Return max w y^2 sum ln(1 + 2 w k) + (ridge/2) radius^2, rounded up."""
+        square = self.largest * self.growth
         return grown(square * (1.0 + COST_ERRORS) + self._penalty(radius), 8.0)
 
     def _penalty(self, radius: float) -> float:

@@ -79,6 +79,8 @@ class Scalar(IntEnum):
     COST_SIZE = 8
     #: Sum of ln(1 + c k).
     GROWTH = 9
+    #: Largest weight * label^2.
+    LARGEST = 10
 
 
 _THETA, _SIZE = (np.uint64(k) for k in Column)
@@ -309,6 +311,7 @@ def see_label(slots, label, mass):  # type: ignore[no-untyped-def]
         slots[Scalar.HIGH] = label
     slots[Scalar.LOW] = min(slots[Scalar.LOW], label)
     slots[Scalar.HIGH] = max(slots[Scalar.HIGH], label)
+    slots[Scalar.LARGEST] = max(slots[Scalar.LARGEST], mass * label * label)
     slots[Scalar.MASS] += mass
 
 
