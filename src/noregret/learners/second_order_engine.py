@@ -11,14 +11,12 @@ from noregret.arrays import Vector
 from noregret.jit import Call
 from noregret.learners.engines import room_for
 from noregret.learners.unit_free_engines import SizedEngine
-from noregret.norms import norm_upper
 from noregret.passes.descent import second_order, triangle
 from noregret.passes.descent.second_order import Column, Memory, Scalar
 from noregret.passes.descent.triangle import LANES, ROOMS, Triangle
 from noregret.passes.frame import Rule, block
 from noregret.proof.curved import Curved, Parabolas
 from noregret.rates.second_order import SecondOrder
-from noregret.rounding import UNDERFLOW, grown
 from noregret.rows.examples import Rows
 
 #: More features than this are refused: the triangle takes 16 d^2 bytes, a round 2 d^2 products.
@@ -124,15 +122,6 @@ class SecondOrderEngine(SizedEngine):
         slot = self.slots.item
         ends = slot(Scalar.LOW), slot(Scalar.HIGH)
         return ends if self.rate.clips() else (-math.inf, math.inf)
-
-    def scaled_lengths(self) -> tuple[float, float, float]:
-        """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
-        seen = self.state[:, Column.SIZE] > 0.0
-        sizes = self.sizes()[seen]
-        length = grown(norm_upper(self.state[seen, Column.THETA] / sizes, 2.0), 2.0)
-        smallest = float(self.state[seen, Column.SIZE].min(initial=1.0))
-        # A ratio that underflows loses less than the smallest double.
-        return length + UNDERFLOW, norm_upper(sizes * self.weights()[seen], 2.0), smallest
 
     def evidence(self) -> Curved:
         """Return the lengths in units of the features' sizes, and the sums of the theorem."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from noregret.component import built_in
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.statement import NOTHING, Statement
-from noregret.rounding import exact, grown
+from noregret.rounding import UNDERFLOW, exact, grown
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -90,11 +90,13 @@ class Curved(FeatureSizes):
         elif not built_in(loss):
             reason = f"curvature_below() of {type(loss).__name__} is not proved"
         ridge = not math.isfinite(sums.promised)
+        # Costs and losses that underflow.
+        lost = certificate.slack + 8.0 * certificate.rounds * UNDERFLOW
         found = [
             NOTHING.state(
                 "ridge regression, observed" if ridge else "parabolas below the loss, observed",
                 sums.source or "derived here, see rates.CertifiedNewton",
-                sums.regret(radius),
+                sums.regret(radius) + lost,
                 reason,
             )
         ]
@@ -103,7 +105,7 @@ class Curved(FeatureSizes):
                 NOTHING.state(
                     "Vovk-Azoury-Warmuth",
                     "Vovk 2001; Azoury, Warmuth 2001; Cesa-Bianchi, Lugosi 2006, Theorem 11.8",
-                    sums.in_advance(radius),
+                    sums.in_advance(radius) + lost,
                     reason,
                 )
             )
