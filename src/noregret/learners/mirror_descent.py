@@ -133,7 +133,7 @@ class MirrorDescent(SingleRowLearner[float]):
         # whichever reads less memory.
         if rows.trusted == len(rows):
             return rows, None
-        if self._engine is None or self._engine.state.size <= rows.values.size:
+        if self._engine is None or self._engine.size <= rows.values.size:
             return rows, self._arrays()
         return sound_rows(rows, 0), None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector
+from noregret.arrays import Vector, aligned
 from noregret.jit import Call
 from noregret.learners.engines import room_for
 from noregret.learners.unit_free_engines import SizedEngine
@@ -25,7 +25,8 @@ LARGEST_WIDTH = 2048
 
 def _new_triangle(dimension: int) -> Triangle:
     wide = max(room_for(dimension), LANES)
-    return Triangle(np.zeros((wide, wide)), np.zeros(wide), np.zeros(wide))
+    # Aligned, so that no vector register straddles two cache lines.
+    return Triangle(aligned(wide, wide), np.zeros(wide), np.zeros(wide))
 
 
 class SecondOrderEngine(SizedEngine):
@@ -50,6 +51,11 @@ class SecondOrderEngine(SizedEngine):
         slots = np.zeros(len(Scalar))
         slots[Scalar.SCALE] = 1.0
         return slots
+
+    @property
+    def size(self) -> int:
+        """About how many numbers `arrays` has."""
+        return self.state.size + self.dimension * self.dimension // 2
 
     def grow(self, dimension: int) -> None:
         """Make room for more features, with capacity to spare, or drop unused ones."""
@@ -143,7 +149,8 @@ class SecondOrderEngine(SizedEngine):
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps: of the triangle the rows end to end."""
         d = self.dimension
-        packed = self.triangle.upper[:, :d][np.triu_indices(d)]
+        rows = [self.triangle.upper[j, j:d] for j in range(d)]
+        packed = np.concatenate([*rows, np.zeros(0)])
         return super().arrays() | {"triangle": packed, "target": self.triangle.target[:d]}
 
     def restore(self, arrays: dict[str, Vector]) -> None:
@@ -152,6 +159,9 @@ class SecondOrderEngine(SizedEngine):
         scale, last = self.slots[[Scalar.SCALE, Scalar.LAST]]
         if not (0.0 < scale <= 1.0 and last in range(max(self.dimension, 1))):
             raise ValueError("slots do not fit the features, expected those of one learner")
-        self.triangle.upper[np.triu_indices(self.dimension)] = arrays["triangle"]
+        start = 0
+        for j, row in enumerate(self.triangle.upper[:, : self.dimension]):
+            row[j:] = arrays["triangle"][start : start + self.dimension - j]
+            start += self.dimension - j
         self.triangle.target[: self.dimension] = arrays["target"]
         triangle.read_inverse(self.triangle.upper, self.triangle.inverse)

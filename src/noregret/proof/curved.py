@@ -25,7 +25,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noregret.arrays import Vector
 from noregret.component import built_in
+from noregret.mirrors import Mirror
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.statement import NOTHING, Statement
 from noregret.rounding import UNDERFLOW, exact, grown
@@ -78,6 +80,11 @@ class Curved(FeatureSizes):
     """Features of known sizes, with the parabolas of the rounds; None where they prove nothing."""
 
     parabolas: Parabolas | None = None
+
+    def norm(self, mirror: Mirror, weights: Vector) -> float:
+        """Return the norm of the weights, or the promised radius where that is smaller."""
+        most = math.inf if self.parabolas is None else self.parabolas.promised
+        return min(self.scaled_weights, most)
 
     def bounds(self, certificate: Certificate, radius: float | None) -> list[Statement]:
         """Return the theorems for the class of that radius."""
