@@ -149,6 +149,11 @@ def test_what_is_not_proved_is_not_printed() -> None:
     learner.learn(X, y)
     (bound,) = learner.certificate().bounds_for(2.5)
     assert not bound.applies and bound.reason == "the parabolas serve radius <= 2 only"
+    # By default a certificate speaks about no larger radius.
+    narrow = fresh(LOGISTIC, rates.CertifiedNewton(0.5))
+    narrow.learn(X, y)
+    assert narrow.sizes is not None and narrow.certificate().radius == 0.5
+    assert np.linalg.norm(narrow.weights * narrow.sizes) > 0.5
     # Clipped, the forecaster has the bound of its own run only.
     ridge = fresh(SQUARED, rates.Ridge(anticipating=True))
     ridge.learn(X, y)
