@@ -26,7 +26,8 @@ def weights(
 
     A weight says nothing without the unit of its feature; weight times size is how far the
     feature moves the prediction at its largest. `ScaleFree`, `CoinBetting` and second-order rates
-    know the largest |x_i| seen; with another rate give `sizes`, or the axis says that the weights are as they are.
+    know the largest |x_i| seen; with another rate give `sizes`, or the axis says that the weights
+    are as they are.
 
     Args:
         learner: a learner with `weights`.
