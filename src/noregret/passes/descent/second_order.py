@@ -159,6 +159,7 @@ class SecondOrderRule(Rule):
             and abs(pull) < LARGEST_GRADIENT
             and curve < LARGEST_GRADIENT
             and length < LARGEST_GRADIENT
+            and bent < LARGEST_GRADIENT
             and gain + abs(shift) < LARGEST_LOSS
         )
         played = Round(label, mass, p, slope, measured.one_norm, norm, 1.0)

@@ -114,18 +114,18 @@ def turn_target(triangle, room, first, width, c, b):  # type: ignore[no-untyped-
     """Rotate v for U'U + c x x' and U'v + b x, and write the factors of the rotations."""
     target = triangle.target
     before, passed = 1.0, 0.0
-    root = 1.0
     for j in range(first, width):
         along = room[_ALONG, j]
         after = before + c * along * along
-        next_root = math.sqrt(after)
-        room[_KEEP, j] = root / next_root
-        share = along / (root * next_root)
+        # One root and one division for both factors.
+        mean = 1.0 / math.sqrt(before * after)
+        keep, share = before * mean, along * mean
+        room[_KEEP, j] = keep
         room[_TURN, j] = c * share
         v = target[j]
-        target[j] = room[_KEEP, j] * v + share * (b - c * passed)
+        target[j] = keep * v + share * (b - c * passed)
         passed += along * v
-        before, root = after, next_root
+        before = after
 
 
 @kernel(inner=True)
