@@ -130,9 +130,9 @@ def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
 def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
     X, y = alternating(ROWS)
     told: list[str] = []
-    for window, most in ((None, 0), (40, 60)):
+    for loss, window, most in ((SQUARED, None, 0), (SQUARED, 40, 60), (nr.losses.Hinge(), None, 0)):
         with mock.patch.object(watch, "PORTION", 25):
-            watched = watch.Watch(SQUARED, 1.0, window, one_pass=True, tell=told.append)
+            watched = watch.Watch(loss, 1.0, window, one_pass=True, tell=told.append)
             for block in blocks(X, y, 20):
                 watched.add(as_rows(block), block.y, None)
                 waiting = watched._given - watched._learnt
@@ -153,8 +153,9 @@ def test_other_losses(loss: nr.losses.Loss) -> None:
     assert proof.proved
     best = nr.hindsight(X, y, loss, radius=4.0, tol=1e-7)
     assert best.dual * (1.0 - 1e-3) <= proof.static_bound <= best.primal
-    stream = drift_proof(blocks(X, y, 900), None, loss, 4.0)
-    assert stream.static_bound == pytest.approx(proof.static_bound, rel=1e-3)
+    stream = drift_proof(blocks(X, y, 100), None, loss, 4.0)
+    # Blocks of a stream are read once, without the passes of the batch solver.
+    assert 0.97 * best.dual <= stream.static_bound <= best.primal and stream.proved
 
 
 @dataclass(frozen=True)

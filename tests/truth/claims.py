@@ -156,6 +156,9 @@ class Case:
         floor = certificate.floor(ball.radius, norm)
         natural = self.natural if ball.sizes is None else 1.0
         predictors = comparators(self.random, referee, ball, certificate.gradient, natural)
+        for other in certificate.blocks[::3]:
+            lowest = Class(ball.shape, ball.radius, ball.sizes).corner(other.gradient)
+            predictors += [u for u in (ball.fitted(lowest),) if u is not None]
         kind = "floor" if norm is None else "floor, other norm"
         for u in predictors:
             true, distance = referee.exceeds(u, [floor])

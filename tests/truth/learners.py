@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -126,12 +126,15 @@ class Combo:
     conservative: bool = False
     clipped: bool = False
     implicit: bool = False
+    #: Stored features of a block, 0 without blocks.
+    blocks: int = 0
 
     @property
     def name(self) -> str:
         words = [self.loss, self.mirror, self.rate, self.domain]
         words += ["" if self.lazy else "agile", "conservative" if self.conservative else ""]
         words += ["clipped" if self.clipped else "", "implicit" if self.implicit else ""]
+        words += [f"blocks of {self.blocks}" if self.blocks else ""]
         return ", ".join(word for word in words if word)
 
     def learner(
@@ -147,7 +150,7 @@ class Combo:
             mirror = mirrors.PNorm(domain.p)
         elif isinstance(domain, domains.Box) and isinstance(mirror, mirrors.UnnormalizedEntropy):
             mirror = mirrors.UnnormalizedEntropy()
-        return nr.MirrorDescent(
+        learner = nr.MirrorDescent(
             loss,
             mirror,
             rate,
@@ -158,7 +161,11 @@ class Combo:
             row_limit=size * draw.pick(1.0, 2.0, 100.0),
             clip=draw.pick(0.5, 2.0, 100.0) if self.clipped else None,
             implicit=self.implicit,
+            blocks=self.blocks > 0,
         )
+        if learner._lines is not None:
+            learner._lines.pending.size = self.blocks
+        return learner
 
 
 COMBOS = [
@@ -237,4 +244,11 @@ TRACKERS = [
     Combo("sparse64", "hinge", "simplex", "log", "floored", lazy=False, implicit=True),
     Combo("dense64", "tube", "p-norm", "constant", "norm ball", lazy=False, implicit=True),
     Combo("dense64", "absolute", "signed", "log", lazy=False, implicit=True),
+]
+
+#: All of them again with blocks of rows, of which the first rows fill several.
+BLOCKS = [
+    replace(combo, blocks=(1, 7, 40, 1000)[place % 4])
+    for place, combo in enumerate((*COMBOS, *SCALE_FREE, *TRACKERS))
+    if combo.loss != "user"
 ]

@@ -12,10 +12,10 @@ import numpy as np
 
 from tests.truth import dual_streams
 from tests.truth.claims import Tally, judge
-from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS, Combo
+from tests.truth.learners import BLOCKS, COMBOS, SCALE_FREE, TRACKERS, Combo
 from tests.truth.streams import KINDS, LONG, Kind, play
 
-FAMILIES = ("descent", "dual", "scale-free")
+FAMILIES = ("descent", "dual", "scale-free", "blocks")
 DESCENT = (*COMBOS, *TRACKERS)
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 
@@ -60,7 +60,11 @@ def table(total: Tally, streams: int) -> str:
 
 def soak(family: str, seed: int, numbers: Sequence[int]) -> Tally:
     """Play these streams of a family, print what is false and a table; return the tally."""
-    ones = {"dual": dual_streams.stream, "scale-free": partial(stream, combos=SCALE_FREE)}
+    ones = {
+        "dual": dual_streams.stream,
+        "scale-free": partial(stream, combos=SCALE_FREE),
+        "blocks": partial(stream, combos=BLOCKS),
+    }
     one = ones.get(family, stream)
     total, start = Tally(), time.monotonic()
     for done, index in enumerate(numbers, 1):

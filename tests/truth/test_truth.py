@@ -21,7 +21,7 @@ from tests.sizes import sized
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally, bare_theorems
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
-from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
+from tests.truth.learners import BLOCKS, COMBOS, SCALE_FREE, TRACKERS
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG, Kind
 
@@ -47,6 +47,14 @@ def test_every_statement_is_true(number: int) -> None:
         total.add(tally)
     assert total.checked["floor"] > 16 * STREAMS
     assert total.checked["regret"] > 8 * STREAMS
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)), ids=[combo.name for combo in BLOCKS])
+def test_every_statement_with_blocks_is_true(number: int) -> None:
+    kind = KINDS[(7 * number + 6) % len(KINDS)]
+    tally, what = soak.run_one(BLOCKS[number], shortened(kind), [number, 8])
+    assert not tally.false, "\n".join([what, *tally.false[:5]])
+    assert tally.checked["floor"] > 16
 
 
 @pytest.mark.parametrize("name", ["logistic, ball, adaptive", "hinge, plain, curved"])

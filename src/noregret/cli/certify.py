@@ -13,6 +13,7 @@ from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
+from noregret.proof.wording import floor_and_origin
 from noregret.rounding import down, down_each
 from noregret.runs.facts import metrics_line
 from noregret.runs.progress import Watched
@@ -28,6 +29,7 @@ def certify(
     class_radius: list[float] | None,
     mirror: str,
     probabilities: bool,
+    blocks: bool,
     as_json: bool,
 ) -> None:
     """Run `noregret certify`."""
@@ -36,7 +38,7 @@ def certify(
     radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
-    certifier = Certifier(chosen, shape)
+    certifier = Certifier(chosen, shape, blocks)
     metrics = metrics_for(chosen)
     stream = Watched(given.open(given.label_rule(chosen.labels)))
     numbers = _numbers(predictions, probabilities)
@@ -59,7 +61,11 @@ def certify(
             "input": stream.name,
             "metrics": metrics.summary(),
             "certificate": certificate.as_dict(radii[0]),
-            "floors": [{"radius": radius, "floor": certificate.floor(radius)} for radius in radii],
+            "floors": [
+                {"radius": radius, "floor": certificate.floor(radius)}
+                | ({"by": certificate.floors(radius)} if blocks else {})
+                for radius in radii
+            ],
         }
         print(to_json(result))
         return
@@ -72,9 +78,9 @@ def certify(
         f"  no fixed linear predictor lost less than this by {certificate.objective}",
     ]
     for radius in radii:
-        floor = certificate.floor(radius)
+        floor, note = floor_and_origin(certificate, radius)
         lines.append(
-            f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
+            f"    {down(floor):>14}  {down(down_each(floor, count))} a round{note}  "
             f"{certificate.describe(radius)}"
         )
     print(fitted("\n".join(lines)))

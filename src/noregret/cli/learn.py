@@ -43,6 +43,7 @@ def learn(
     C: float | None,
     k: int | None,
     average: bool,
+    blocks: bool,
     class_radius: float | None,
     passes: int,
     holdout: float | None,
@@ -75,6 +76,7 @@ def learn(
         "C": C,
         "k": k,
         "average": average or None,
+        "blocks": blocks or None,
         "classes": classes,
     }
     said = {name: value for name, value in chosen.items() if value is not None}
@@ -103,6 +105,7 @@ def learn(
     alone = {
         "multiclass": multiclass, "passes": passes != 1, "save": save, "resume": resume,
         "holdout": kept_out, "predictions": predictions, "report": report, "average": average,
+        "blocks": blocks,
     }  # fmt: skip
     if cluster is not None:
         from noregret.cli.on_cluster import learnt

@@ -16,6 +16,7 @@ _LOSS = "The loss, as hinge:0.5 of two classes or squared of numbers; see `noreg
 
 #: What `noregret list` calls the words of a kind.
 LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
+_BLOCKS = "Raise the floor: hold back blocks of rows, and choose lines below their losses later."
 _argument = partial(Option, kind=Path, default=..., group="Arguments")
 _examples = partial(_argument, "files", flags="[FILE...]", several=True, default=None)
 _ARGUMENTS = (
@@ -147,6 +148,7 @@ _LEARNERS = (
         shown="1",
     ),
     _learner("average", help="Keep the average of all weights, for predict --average.", kind=bool),
+    _learner("blocks", help=_BLOCKS, kind=bool),
     _learner(
         "class_radius",
         help="Size of the predictors the floor speaks of.",
@@ -197,6 +199,7 @@ _PROOFS = (
         default="euclidean",
     ),
     Option("probabilities", "certify", "Predictions are probabilities of the positive.", kind=bool),
+    Option("blocks", "certify", _BLOCKS, kind=bool),
     Option("l2", "hindsight", "Add X/2 times the squared norm to the loss.", kind=float),
     Option(
         "mirror", "hindsight", "Add --strength times the regulariser of this map.", words="mirror"

@@ -27,7 +27,6 @@ from noregret.learners.foreign import Certifier
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
-from noregret.proof.ledger import SIZE
 from noregret.proof.statement import Statement, at_least, at_most
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
@@ -98,11 +97,13 @@ class Aggregate(Readable):
         learners: Sequence[Any],
         loss: Loss | None = None,
         mirror: mirrors.Mirror | None = None,
+        blocks: bool = False,
     ) -> None:
         """Make an aggregate of learners with `learn`, `predict` and `loss`.
 
         `loss` judges the mixture [default: that of the first learner]; `mirror`
-        chooses the class of the certificate's floors [default: the 2-norm ball].
+        chooses the class of the certificate's floors [default: the 2-norm ball]; `blocks` raises
+        them by lines under blocks of rows, as in `nr.certify` [default: False].
         """
         self.learners = list(learners)
         if not self.learners:
@@ -117,7 +118,7 @@ class Aggregate(Readable):
         if {learner.loss.labels for learner in self.learners} != {self.loss.labels}:
             raise ValueError("all losses must take the same labels, -1 and +1 or real ones")
         self._mixer = Forecaster(len(self.learners), self.loss)
-        self._book = Certifier(self.loss, mirror)
+        self._book = Certifier(self.loss, mirror, blocks)
         self._broken = ""
 
     def _made(self) -> str:
@@ -248,9 +249,18 @@ class Aggregate(Readable):
         made = [learner.predict(rows) for learner in self.learners]
         return self._mixer.forecast(np.column_stack(made))
 
-    def certificate(self) -> AggregateCertificate:
-        """Return the certificate of the mixture, with the regret against the best learner."""
-        proof = self._book.certificate()
+    @property
+    def blocks(self) -> bool:
+        """Whether lines under blocks of rows are kept, which raise the floor."""
+        return self._book.blocks
+
+    def certificate(self, thorough: bool = True) -> AggregateCertificate:
+        """Return the certificate of the mixture, with the regret against the best learner.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
+        proof = self._book.certificate(thorough)
         reach = proof.mirror.predictors().norm(self.weights) if self._linear() else None
         members = replace(self._mixer.certificate(), competitor="member", first=1)
         if proof.broken is not None:
@@ -271,7 +281,7 @@ class Aggregate(Readable):
             raise OverflowError(self._broken)
         mixer, arrays = self._mixer._to_file()
         arrays = {f"mixer/{name}": array for name, array in arrays.items()}
-        arrays |= {"ledger": self._book._ledger, "gradient": self._book._gradient}
+        arrays |= self._book.arrays()
         headers = []
         for k, learner in enumerate(self.learners):
             if type(learner).__name__ not in KINDS:
@@ -284,6 +294,7 @@ class Aggregate(Readable):
             "learners": headers,
             "mixer": mixer,
             "mirror": store.component_to_header(self._book._mirror),
+            "blocks": self.blocks,
         }
         return header, arrays
 
@@ -298,16 +309,14 @@ class Aggregate(Readable):
             for k, each in enumerate(header["learners"])
         ]
         mixer = Forecaster._from_file(header["mixer"], under.get("mixer", {}))
-        aggregate = cls(
-            learners, mixer.loss, store.component_from_header(header["mirror"], mirrors.Mirror)
-        )
+        mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
+        aggregate = cls(learners, mixer.loss, mirror, header["blocks"])
         if mixer.experts != len(learners):
             raise ValueError(f"{mixer.experts} shares for {len(learners)} learners")
-        ledger, gradient = arrays["ledger"], arrays["gradient"]
-        if ledger.shape != (SIZE,) or gradient.ndim != 1 or not np.isfinite(gradient).all():
-            raise ValueError("the ledger and the gradient are not those of a learner")
+        if not np.isfinite(arrays["gradient"]).all():
+            raise ValueError("the gradient is not that of a learner")
         aggregate._mixer = mixer
-        aggregate._book._ledger, aggregate._book._gradient = ledger, gradient
+        aggregate._book.restore(arrays)
         return aggregate
 
 
@@ -336,6 +345,7 @@ def rate_grid(
     low: float = 2.0**-5,
     high: float = 2.0**5,
     dimension: int | None = None,
+    blocks: bool = False,
 ) -> Aggregate:
     """Return an `Aggregate` of learners whose rates are 2^j times `rate`, low <= 2^j <= high.
 
@@ -374,4 +384,5 @@ def rate_grid(
     return Aggregate(
         [MirrorDescent(loss, mirror, each, dimension=dimension, averaging=False) for each in grid],
         mirror=mirror,
+        blocks=blocks,
     )

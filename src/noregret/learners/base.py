@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -13,17 +14,24 @@ from numba.core.errors import NumbaError
 from noregret.arrays import Vector, as_whole
 from noregret.combinations import Parts
 from noregret.files import store
-from noregret.files.fields import Arrays, Field, Header, Saved, Setting
+from noregret.files.fields import Arrays, Header, Saved, Setting
+from noregret.floors import lines_below
+from noregret.learners.fields import Blocks
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.passes.sync import products
+from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.proof.other_lines import with_blocks, with_curves
 from noregret.rows.examples import Rows, as_rows
 
 #: Up to this many numbers of state a repr has the floor: a certificate reads all of them.
 _QUICKLY = 1 << 20
+_Proof = TypeVar("_Proof", bound=Certificate)
+#: What the names of the arrays of blocks begin with.
+_BLOCKS = "blocks/"
 
 
 class Diverged(OverflowError):
@@ -41,28 +49,12 @@ class Diverged(OverflowError):
         self.predictions = predictions
 
 
-class Learnt(Field):
-    """The arrays of a learner, stored in the file under the names that `_arrays` gives them."""
-
-    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Enter the arrays."""
-        arrays.update(owner._arrays())
-
-    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Take the arrays over."""
-        owner._restore(arrays)
-
-
-class Fixed(Field):
-    """Whether the number of features was given to the constructor, as a bool in the header."""
-
-    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Enter the bool."""
-        header[self.name] = owner._fixed is not None
-
-    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Fix the number of features to the number of records in the state."""
-        owner._fixed = len(arrays["state"]) if header[self.name] else None
+def _known_radius(parts: Parts) -> float | None:
+    """Return the radius of the learner's own class, None where only the rows will tell."""
+    if parts.rate.scaled():
+        return None
+    extent = math.nan if parts.domain is None else parts.domain.extent()
+    return parts.mirror.own_radius() if math.isnan(extent) else extent
 
 
 class Learner(Saved):
@@ -74,9 +66,11 @@ class Learner(Saved):
 
     _KIND = "learner"
 
-    def __init__(self, parts: Parts, dimension: Any) -> None:
+    def __init__(self, parts: Parts, dimension: Any, blocks: bool = False) -> None:
         """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
+        #: Lines under blocks of rows, None where only those at the predictions are kept.
+        self._lines = lines_below(parts.loss, _known_radius(parts)) if blocks else None
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
         self._growable = parts.growable()
@@ -89,7 +83,7 @@ class Learner(Saved):
     def _standing(self) -> str:
         if self.rounds == 0 or self._engine.state.size > _QUICKLY:
             return super()._standing()
-        summary: str = self.certificate()._summary()  # type: ignore[attr-defined]
+        summary: str = self.certificate(thorough=False)._summary()
         return summary
 
     @property
@@ -106,6 +100,11 @@ class Learner(Saved):
     def mirror(self) -> Mirror:
         """The mirror map."""
         return self._parts.mirror
+
+    @property
+    def blocks(self) -> bool:
+        """Whether lines under blocks of rows are kept, which raise the floor."""
+        return self._lines is not None
 
     @property
     def dimension(self) -> int:
@@ -181,11 +180,46 @@ class Learner(Saved):
             learnt = before + self.rounds - rounds
             if learnt == 0:
                 self._narrow(opened, known)
+            self._hold(rows, terms, learnt)
             raise Diverged(str(error), predictions[:learnt]) from None
         except NumbaError as error:
             self._narrow(opened, known)
             raise uncompiled(error, self.loss, self.mirror) from None
+        self._hold(rows, terms, len(rows))
         return predictions
+
+    def _hold(self, rows: Rows, terms: tuple[Vector, ...], learnt: int) -> None:
+        """Give the first rows to the blocks: those that were learnt."""
+        if self._lines is None or learnt == 0:
+            return
+        # The pass sorts rows that are not sorted in copies of its own.
+        sound = sound_rows(rows.part(0, learnt), 0)
+        self._lines.add(sound, *self._block_terms(tuple(term[:learnt] for term in terms)))
+
+    def _block_terms(self, terms: tuple[Vector, ...]) -> tuple[Vector, ...]:
+        """Return labels, weights and offsets, if there are any, of rows learnt with these terms."""
+        return terms
+
+    def certificate(self, thorough: bool = True) -> Certificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change.
+
+        thorough: search for the best lines and parabolas of the rows held back, if `blocks` are
+            kept; without it the floor may be lower, and is found sooner [default: True].
+        """
+        raise NotImplementedError
+
+    def _floored(self, certificate: _Proof, thorough: bool) -> _Proof:
+        """Return the certificate with the lines of the blocks beside those of the predictions."""
+        for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
+            whole = self._whole(gradient)
+            certificate = with_blocks(certificate, ledger, whole, self._engine.evidence_of(whole))
+        if self._lines is None or not thorough:
+            return certificate
+        return with_curves(certificate, self._lines.curves())
+
+    def _whole(self, gradient: Vector) -> Vector:
+        """Return Z of the blocks, in which features that have not occurred yet have no part."""
+        return np.pad(gradient, (0, self.dimension - len(gradient)))
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
         """Return checked rows, or unchecked ones with a backup to restore if the pass refuses."""
@@ -245,9 +279,27 @@ class Learner(Saved):
             self._open(len(arrays["state"]))
             self._engine.restore(arrays)
 
+    def _block_arrays(self) -> Arrays:
+        """Return copies of the arrays of the blocks, none before the first row."""
+        kept = {} if self._lines is None or self.rounds == 0 else self._lines.arrays()
+        return {f"{_BLOCKS}{name}": array for name, array in kept.items()}
+
+    def _restore_blocks(self, arrays: Arrays) -> None:
+        """Restore the arrays of the blocks from a file or a copy."""
+        kept = {
+            name.removeprefix(_BLOCKS): array
+            for name, array in arrays.items()
+            if name.startswith(_BLOCKS)
+        }
+        if self._lines is not None and kept:
+            self._lines.restore(kept)
+        if self._lines is not None and self._lines.rounds != self.rounds:
+            raise ValueError(f"the blocks hold {self._lines.rounds} rows of {self.rounds} learnt")
+
     def _settings(self) -> dict[str, Any]:
         """Return the constructor's arguments that the class lists as fields."""
-        return {field.name: field.get(self) for field in self._FIELDS if isinstance(field, Setting)}
+        listed = [field for field in self._FIELDS if isinstance(field, Setting | Blocks)]
+        return {field.name: field.get(self) for field in listed}
 
     def _fresh(self, dimension: int) -> Self:
         """Return an open learner with the same settings that has seen nothing."""
@@ -255,13 +307,15 @@ class Learner(Saved):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and arrays, so that a copy shares no memory with the learner."""
-        return {"settings": self._settings(), "fixed": self._fixed, "arrays": self._arrays()}
+        arrays = self._arrays() | self._block_arrays()
+        return {"settings": self._settings(), "fixed": self._fixed, "arrays": arrays}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         """Continue from the state of another learner."""
         self._kind().__init__(self, **kept["settings"])
         self._fixed = kept["fixed"]
         self._restore(kept["arrays"])
+        self._restore_blocks(kept["arrays"])
 
     @classmethod
     def _kind(cls) -> type[Self]:

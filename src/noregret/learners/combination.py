@@ -14,7 +14,8 @@ from noregret.combinations import (
     require_together,
 )
 from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
-from noregret.learners.engines import CoordinateEngine, Engine, LinearEngine, MappedEngine
+from noregret.learners.coordinate_engine import CoordinateEngine
+from noregret.learners.engines import Engine, LinearEngine, MappedEngine
 from noregret.learners.second_order_engine import SecondOrderEngine
 from noregret.learners.unit_free_engines import CoinBettingEngine, ScaleFreeEngine
 from noregret.losses import Loss

@@ -9,10 +9,11 @@ import numpy as np
 
 from noregret.arrays import Vector, as_positive, as_whole
 from noregret.files.fields import Arrays, Setting
-from noregret.learners.base import Fixed, Learner, Learnt
+from noregret.learners.base import Learner
 from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
 from noregret.learners.dual_store import DualStore, as_sparse, portions
+from noregret.learners.fields import Blocks, Fixed, Learnt
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
@@ -72,6 +73,7 @@ class DualAscent(Learner):
         *(Setting(name) for name in ("C", "update", "k", "schedule", "seed")),
         *(Setting(name) for name in ("row_limit", "tolerance", "sweeps", "fraction")),
         Learnt("arrays"),
+        Blocks("blocks"),
     )
 
     _parts: Combination
@@ -93,6 +95,7 @@ class DualAscent(Learner):
         tolerance: float = 1e-9,
         sweeps: int = 100,
         fraction: float = 1.0,
+        blocks: bool = False,
     ) -> None:
         """Make a learner.
 
@@ -116,13 +119,16 @@ class DualAscent(Learner):
                 along the step, so a visit gains at least that part of the whole gain. Not for
                 update="conservative" or "aggressive". Reference: Zhang, On the Dual Formulation
                 of Regularized Linear Systems, step control.
+            blocks: raise the floor by lines under blocks of rows, which takes the time of about
+                five passes and 3 MB of rows held back [default: False].
         """
         if not 0.0 < C < 1e100:
             raise ValueError(f"C must be a finite number above 0, got {C}")
         for name, given, known in (("update", update, UPDATES), ("schedule", schedule, SCHEDULES)):
             if given not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {given!r}")
-        super().__init__(Combination(loss, mirror, Constant(C), None, True, False), dimension)
+        parts = Combination(loss, mirror, Constant(C), None, True, False)
+        super().__init__(parts, dimension, blocks)
         _require_dual(loss, mirror, update, row_limit)
         self.C = float(C)
         self.update = update
@@ -251,24 +257,36 @@ class DualAscent(Learner):
         products = self._products(X)
         return products + as_offsets(offset, len(products))
 
-    def certificate(self) -> DualCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+    def certificate(self, thorough: bool = True) -> DualCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change.
+
+        thorough: search for the best lines of the rows held back, if `blocks` are kept; without it
+            the floor of a small or large class is lower, and found sooner [default: True].
+        """
         mirror, rate = self._parts.resolved(self.dimension)
         kept = self._engine if self._engine is not None else self._new_engine(0)
         ledger = self._ledger.copy()
         ledger[[Entry.FIRST_ETA, Entry.LAST_ETA]] = self.C
-        return DualCertificate(
-            loss_function=self.loss,
-            mirror=mirror,
-            rate=rate,
-            ledger=ledger,
-            gradient=kept.theta / -self.C,
-            reach=mirror.predictors().norm(self.weights),
-            accounts=kept.accounts.copy(),
-            update=self.update,
-            square=self._square(),
-            fraction=self.fraction,
+        return self._floored(
+            DualCertificate(
+                loss_function=self.loss,
+                mirror=mirror,
+                rate=rate,
+                ledger=ledger,
+                gradient=kept.theta / -self.C,
+                reach=mirror.predictors().norm(self.weights),
+                accounts=kept.accounts.copy(),
+                update=self.update,
+                square=self._square(),
+                fraction=self.fraction,
+            ),
+            thorough,
         )
+
+    def _block_terms(self, terms: tuple[Vector, ...]) -> tuple[Vector, ...]:
+        """Return labels, weights and offsets: a margin of the trial's own acts like an offset."""
+        y, weight, offset, lead = terms
+        return y, weight, offset + lead
 
     def _arrays(self) -> Arrays:
         return {} if self._engine is None else super()._arrays()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,6 +73,14 @@ class DualCertificate(Certificate):
     #: The part of an exact step that was taken.
     fraction: float = 1.0
 
+    def of_lines(self, **changes: Any) -> Certificate:
+        """Return the certificate of other lines below the losses of the same rounds.
+
+        Roundings of dual variables that changed again belong to the learner's own lines.
+        """
+        kept = {one.name: getattr(self, one.name) for one in fields(Certificate)}
+        return Certificate(**kept | {"blocks": ()} | changes)
+
     @property
     def C(self) -> float:
         """The factor of the losses in P(u) = F(u) + C sum f_t(u)."""
@@ -108,7 +116,7 @@ class DualCertificate(Certificate):
     @property
     def dual(self) -> float:
         """D, rounded down: a lower bound on P(u) = F(u) + C sum f_t(u) for every u."""
-        floor = self.C * self.regularized_floor()
+        floor = self.C * self._regularized_floor(None)
         return floor - rounding_error(1.0, abs(floor)) - SMALLEST if floor != 0.0 else 0.0
 
     @property
@@ -147,7 +155,8 @@ class DualCertificate(Certificate):
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
         radius = self._radius(radius)
-        return list(_bounds(self, radius)) if self.rounds and self.broken is None else []
+        own = replace(self, blocks=())
+        return list(_bounds(own, radius)) if self.rounds and self.broken is None else []
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""

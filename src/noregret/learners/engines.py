@@ -21,12 +21,12 @@ from noregret.jit import Call, entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import sync
-from noregret.passes.descent import coordinate, linear, mapped
+from noregret.passes.descent import linear, mapped
 from noregret.passes.frame import Labels, Memory, Rule, WorkMemory, block, play
 from noregret.passes.rows import WORK
 from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.passes.switches import Averages, Dropped, Kept, distance
-from noregret.proof.evidence import CoordinateRates, Evidence
+from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import rounding_error
@@ -229,6 +229,10 @@ class Engine:
         """Return what certificates need of this state beside the ledger and Z."""
         return Evidence()
 
+    def evidence_of(self, gradient: Vector) -> Evidence:
+        """Return the same for lines that do not touch at the predictions, with that Z."""
+        return self.evidence()
+
     @property
     def offset(self) -> float:
         """What is added to <w, x>."""
@@ -355,44 +359,3 @@ class MappedEngine(Engine):
     def inner(self, ledger: Vector) -> float:
         """Return the rate of the coming round, or that of an entropy, which is inside S already."""
         return super().inner(ledger) if self.mirror.homogeneous() else self.slots.item(Slot.INNER)
-
-
-class CoordinateEngine(Engine):
-    """Lazy descent with one adaptive rate a feature."""
-
-    widths = coordinate.WIDTHS
-    value_column = int(coordinate.Column.THETA)
-    accumulator_column = int(coordinate.Column.TOTAL)
-    work_shape = coordinate.WORK
-
-    def rule(self) -> Rule:
-        """Return the per-coordinate rule."""
-        rate: Any = self.rate
-        return coordinate.CoordinateRule(
-            self.loss, self.mirror, rate, self.averages, self.conservative
-        )
-
-    def kappa(self, ledger: Vector) -> float:
-        """Return 1: each weight has a factor of its own."""
-        return 1.0
-
-    def weights(self, ledger: Vector) -> Vector:
-        """Return theta_i factor_i, theta_i softly thresholded if the map asks for it."""
-        return np.asarray(super().weights(ledger) * self.factors())
-
-    def sum_of_iterates(self) -> Vector:
-        """Return the sums of weights, brought up to the last round."""
-        since = self.slots[Slot.PREFIX] - self.state[:, coordinate.Column.SINCE]
-        weights = self.state[:, self.value_column] * self.factors()
-        return np.asarray(self.state[:, self.accumulator_column] + weights * since)
-
-    def factors(self) -> Vector:
-        """Return w_i / theta_i."""
-        result = np.empty(len(self.state))
-        steepest = coordinate.steepest_slope.py_func(self.loss)
-        coordinate.factors(self.rate, steepest, self.state, result)
-        return result
-
-    def evidence(self) -> Evidence:
-        """Return the rate and the sum of z_i^2 of each feature."""
-        return CoordinateRates(self.factors(), self.state[:, coordinate.Column.SQUARES].copy())

@@ -9,8 +9,8 @@ from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
 from noregret.arguments import ArgumentError
-from noregret.arrays import Vector
-from noregret.floors import BlockLines
+from noregret.arrays import Vector, as_positive
+from noregret.floors import lines_below
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -19,6 +19,7 @@ from noregret.passes.frame import Labels, block, play
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex, require_declared, uncompiled
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
+from noregret.proof.other_lines import with_blocks, with_curves
 from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
@@ -31,6 +32,7 @@ def certify(
     weight: Any = None,
     mirror: Mirror | None = None,
     blocks: bool = False,
+    radius: float | None = None,
 ) -> Certificate:
     """Return what the predictions of any model prove about every fixed linear predictor.
 
@@ -44,9 +46,13 @@ def certify(
         loss: one of `nr.losses` or a `Loss` of your own.
         weight: one number >= 0 a row [default: 1].
         mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
-        blocks: whether lines under blocks of rows are tried, too, which do not depend on the
-            predictions: as a rule the floor is then close to the least loss of the class, for
-            the time of about five passes, and more where it is read [default: False].
+        blocks: whether lines under blocks of rows are tried, too, and parabolas for a curved loss
+            and up to 512 features. They do not depend on the predictions: as a rule the floor is
+            then close to the least loss of the class, for the time of about ten passes, and more
+            where it is read [default: False].
+        radius: the largest radius that `floor` will be asked for, finite and above 0, if it is
+            known: parabolas are then made for this class alone, and bend as far as it allows
+            [default: not known].
 
     >>> from noregret import losses
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -55,9 +61,9 @@ def certify(
     (0.02, 0.0951)
     >>> best = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared(), blocks=True)
     >>> round(best.floor(0.3), 4)
-    10.4163
+    10.3306
     """
-    certifier = Certifier(loss, mirror, blocks)
+    certifier = Certifier(loss, mirror, blocks, radius)
     certifier.add(X, y, predictions, weight)
     return certifier.certificate()
 
@@ -73,17 +79,28 @@ class Certifier:
     (3, 0.0951)
     """
 
-    def __init__(self, loss: Loss, mirror: Mirror | None = None, blocks: bool = False) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        mirror: Mirror | None = None,
+        blocks: bool = False,
+        radius: float | None = None,
+    ) -> None:
         require_convex(loss)
-        if blocks and (loss.foreign or not loss.has_conjugate()):
-            reason = f"only losses of noregret with a conjugate, not {type(loss).__name__}"
-            raise ArgumentError("blocks", reason, blocks)
         self._loss = loss
         self._mirror = mirrors.Euclidean() if mirror is None else mirror
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
-        self._lines = BlockLines(loss) if blocks else None
+        known = None if radius is None else as_positive("radius", radius)
+        if radius is not None and not blocks:
+            raise ArgumentError("radius", "is for parabolas: give blocks=True, too", radius)
+        self._lines = lines_below(loss, known) if blocks else None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether lines under blocks of rows are kept, which raise the floor."""
+        return self._lines is not None
 
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
@@ -117,15 +134,21 @@ class Certifier:
                 self._lines.add(part, *terms)
         self._ledger, self._gradient = ledger, gradient
 
-    def certificate(self) -> Certificate:
-        """Return what the predictions so far prove."""
+    def certificate(self, thorough: bool = True) -> Certificate:
+        """Return what the predictions so far prove.
+
+        thorough: search for the best lines and parabolas of the rows held back, if `blocks` are
+            kept; without it the floor may be lower, and is found sooner [default: True].
+        """
         certificate = Certificate(
             self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
             self._ledger.copy(), self._gradient.copy(), played=False,
         )  # fmt: skip
-        for ledger, gradient in () if self._lines is None else self._lines.proved():
-            certificate = certificate.with_blocks(ledger, gradient)
-        return certificate
+        for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
+            certificate = with_blocks(certificate, ledger, gradient)
+        if self._lines is None or not thorough:
+            return certificate
+        return with_curves(certificate, self._lines.curves())
 
     def arrays(self) -> dict[str, Vector]:
         """Return copies of the ledger, of Z and of the blocks, for a checkpoint or a merge."""
@@ -144,4 +167,7 @@ class Certifier:
         if self._lines is not None:
             kept = {name.removeprefix("blocks_"): array for name, array in arrays.items()}
             self._lines.restore(kept | {"ledger": arrays["blocks_ledger"]})
+            rounds = int(ledger[Entry.ROUNDS])
+            if self._lines.rounds != rounds:
+                raise ValueError(f"the blocks hold {self._lines.rounds} rows of {rounds} entered")
         self._ledger, self._gradient = ledger.copy(), gradient.copy()

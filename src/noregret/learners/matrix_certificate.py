@@ -73,8 +73,17 @@ class MatrixCertificate(ScoresCertificate):
         "columns" for matrices with columns of 2-norm at most `radius`, "trace" for matrices
         whose singular values sum to at most `radius`.
         """
+        return max(self.floors(radius, norm).values())
+
+    def floors(
+        self, radius: float | None = None, norm: float | str | None = None
+    ) -> dict[str, float]:
+        """Return every floor by its origin: planes at the predictions, or at blocks of rows."""
+        return super().floors(radius, norm)  # type: ignore[arg-type]
+
+    def _floor(self, radius: float | None, norm: float | str | None) -> float:
         if not isinstance(norm, str):
-            return super().floor(radius, norm)
+            return super()._floor(radius, norm)
         if norm not in _NORMS:
             raise ValueError(f"norm must be 'columns', 'trace' or a number >= 1, got {norm!r}")
         if self.rounds == 0:

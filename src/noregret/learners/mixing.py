@@ -31,7 +31,8 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.learners.agile_engines import AgileEngine
-from noregret.learners.engines import CoordinateEngine, Engine, MappedEngine
+from noregret.learners.coordinate_engine import CoordinateEngine
+from noregret.learners.engines import Engine, MappedEngine
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.passes.descent import coordinate
 from noregret.passes.slots import Slot
@@ -65,6 +66,8 @@ def unmixable(learner: Any) -> str:
         return f"{type(learner).__name__} is not a MirrorDescent: its state has no known average"
     if learner.rounds:
         return f"it has learnt {learner.rounds:,} rounds: give one that has learnt nothing"
+    if learner.blocks:
+        return "its blocks hold the rows of one stream: make it without blocks"
     rate, domain = learner.rate, learner._parts.domain
     families = {type(part).__name__: part.family for part in (rate, domain) if part is not None}
     for name, family in families.items():

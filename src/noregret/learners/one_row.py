@@ -256,6 +256,8 @@ class SingleRowLearner(Learner, Generic[_Score]):
             prediction = self._learn_wider(one, columns, values, y, weight)
         if prediction is not None:
             self._weights = None
+            if self._lines is not None:
+                self._lines.add_row(columns, values, y, weight)
         return prediction
 
     def _learn_single(self, X: Any, y: Any, weight: Any) -> Vector | None:
@@ -280,6 +282,8 @@ class SingleRowLearner(Learner, Generic[_Score]):
         made = one.learn_dense(X, y)
         if made is not None:
             self._weights = None
+            if self._lines is not None:
+                self._lines.add_row(_NO_COLUMNS, X, y.item(), 1.0)
         return made
 
     def _learn_wider(

@@ -144,7 +144,8 @@ class SecondOrderEngine(SizedEngine):
                 promised == math.inf and not (self.rate.linear() or self.rate.clips()),
                 self.rate.source,
             )
-        return Curved(None, None, *self.scaled_lengths(), parabolas)
+        lengths, sizes = self.scaled_lengths(), self.sizes()
+        return Curved(None, None, *lengths, sizes=sizes, parabolas=parabolas)
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps: of the triangle the rows end to end."""

@@ -14,10 +14,10 @@ from noregret.learners.engines import Engine
 from noregret.norms import norm_upper
 from noregret.passes.descent import coin_betting, scale_free
 from noregret.passes.frame import Rule
-from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes
+from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes, scaled_length
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import CoinBetting
-from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown
+from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
 class SizedEngine(Engine):
@@ -32,23 +32,30 @@ class SizedEngine(Engine):
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
-        seen = self.state[:, self.size_column] > 0.0
-        sizes = self.sizes()[seen]
-        length = grown(norm_upper(self.state[seen, 0] / sizes, 2.0), 2.0)
-        smallest = float(self.state[seen, self.size_column].min(initial=1.0))
+        largest = self.state[:, self.size_column]
+        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
         # These weights do not depend on the ledger.
-        weights: Vector = sizes * self.weights(np.zeros(0))[seen]
-        # A ratio that underflows loses less than the smallest double.
-        return length + UNDERFLOW, norm_upper(weights, 2.0), smallest
+        weights: Vector = self.sizes() * self.weights(np.zeros(0))
+        return self.length_of(self.state[:, 0]), norm_upper(weights, 2.0), smallest
 
     def sizes(self) -> Vector:
         """Return max(largest |x_i| seen, SMALLEST_SIZE) of each feature, 0 for one never seen."""
         largest = self.state[:, self.size_column]
         return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
+    def length_of(self, gradient: Vector) -> float:
+        """Return ||Z_i / m_i||_2 of that Z, rounded up; features never seen have no part in it."""
+        return scaled_length(gradient, self.sizes().ravel())
+
     def evidence(self) -> Evidence:
         """Return the lengths in units of the features' sizes."""
-        return FeatureSizes(None, None, *self.scaled_lengths())
+        return FeatureSizes(None, None, *self.scaled_lengths(), sizes=self.sizes().ravel())
+
+    def evidence_of(self, gradient: Vector) -> Evidence:
+        """Return the lengths for lines that do not touch at the predictions, with that Z."""
+        _, weights, smallest = self.scaled_lengths()
+        length, sizes = self.length_of(gradient), self.sizes().ravel()
+        return FeatureSizes(None, None, length, weights, smallest, sizes=sizes)
 
 
 class ScaleFreeEngine(SizedEngine):
@@ -143,4 +150,5 @@ class CoinBettingEngine(SizedEngine):
         squares = self.state[seen, coin_betting.Column.SQUARES]
         prices = self.state[seen, coin_betting.Column.PRICE]
         coins = Coins(self.rate.wealth, sizes, hints, squares, prices)
-        return Bets(None, None, *self.scaled_lengths(), coins)
+        lengths = self.scaled_lengths()
+        return Bets(None, None, *lengths, sizes=self.sizes(), coins=coins)

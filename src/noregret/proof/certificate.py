@@ -14,18 +14,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from noregret.arrays import Vector, real_array
+from noregret.arrays import Vector
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.norms import norm_upper
+from noregret.proof.curves import curved_floor, ridged, touching
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import GRADIENT_ERRORS, Entry, gradient_error
+from noregret.proof.quadratic import Quadratic
+from noregret.proof.regrets import above_line, as_predictor
 from noregret.proof.run_sums import RunSums
-from noregret.proof.statement import PREDICTIONS, Statement
+from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS, Statement
 from noregret.proof.wording import (
     Broken,
     assumption_lines,
@@ -41,7 +42,6 @@ from noregret.proof.wording import (
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import (
     UNDERFLOW,
-    certified_ceiling,
     certified_floor,
     down,
     down_each,
@@ -52,18 +52,6 @@ from noregret.rounding import (
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
-
-
-#: The origin of a floor of `floors.block_lines`.
-BLOCKS = "blocks of rows"
-#: What lines enter in a ledger.
-_LINES = [
-    Entry.INTERCEPT,
-    Entry.INTERCEPT_LOW,
-    Entry.MAGNITUDE,
-    Entry.TRAVEL,
-    Entry.SCALED_TRAVEL,
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +88,10 @@ class Certificate(RunSums):
     penalised: bool = True
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
     passes: tuple[int, int] = (1, 1)
-    #: What lines prove that do not touch at the predictions, see `floors.block_lines`.
+    #: What lines prove that do not touch at the predictions, see `proof.other_lines`.
     blocks: tuple[Certificate, ...] = ()
+    #: Parabolas under all losses, see `floors.parabolas`.
+    curves: tuple[Quadratic, ...] = ()
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
@@ -199,17 +189,21 @@ class Certificate(RunSums):
         return max(self.floors(radius, norm).values())
 
     def floors(self, radius: float | None = None, norm: float | None = None) -> dict[str, float]:
-        """Return every floor by its origin: lines at the predictions, or at blocks of rows."""
+        """Return every floor by its origin: lines at the predictions or at blocks, parabolas."""
         found = {PREDICTIONS: self._floor(radius, norm)}
         if self.blocks:
             found[BLOCKS] = max(one._floor(radius, norm) for one in self.blocks)
+        curved, _ = curved_floor(self, radius, norm)
+        if curved > -math.inf:
+            found[PARABOLAS] = curved
         return found
 
     def _floor(self, radius: float | None, norm: float | None) -> float:
         if self.rounds == 0:
             return 0.0
-        if radius is None and norm is None and self.domain is not None and self._own_set():
-            return self._lowered(self.domain_support(self.domain))
+        domain = self.own_domain(radius, norm)
+        if domain is not None:
+            return self._lowered(self.domain_support(domain))
         radius = self._radius(radius)
         if norm is not None:
             chosen = Predictors.of_norm(norm)
@@ -231,6 +225,10 @@ class Certificate(RunSums):
         size = reach * norm_upper(self.gradient, 1.0)
         return value + reach * self.delta + rounding_error(len(self.gradient) + 16.0, size)
 
+    def own_domain(self, radius: float | None, norm: float | None) -> Domain | None:
+        """Return the learner's own set where it is the class of `floor`, else None."""
+        return self.domain if radius is None and norm is None and self._own_set() else None
+
     def _own_set(self) -> bool:
         """Return whether the learner's own set is a bounded domain that is not a ball."""
         domain = self.domain
@@ -244,7 +242,8 @@ class Certificate(RunSums):
         R is the map's regulariser, with minimum 0. eta: above 0 [default: the current rate].
         For strongly convex rounds it is the floor of the penalised objective itself.
         """
-        return max(one._regularized_floor(eta) for one in (self, *self.blocks))
+        own = self, *self.blocks, *ridged(self, eta)
+        return max(one._regularized_floor(eta) for one in own)
 
     def _regularized_floor(self, eta: float | None) -> float:
         if self.curvature > 0.0 and eta is None:
@@ -267,19 +266,9 @@ class Certificate(RunSums):
         nonnegative = self.loss_function.nonnegative
         return certified_floor(self.intercept, length, self.slack, nonnegative)
 
-    def with_blocks(self, ledger: Vector, gradient: Vector) -> Self:
-        """Return the certificate with the lines of other touching points beside those it has.
-
-        ledger, gradient: INTERCEPT, MAGNITUDE and the travels of these lines, and their Z.
-        """
-        if not (np.all(np.isfinite(ledger[_LINES])) and np.all(np.isfinite(gradient))):
-            return self
-        own = self.ledger.copy()
-        own[_LINES] = ledger[_LINES]
-        # Of the losses, which are the same, and of these lines.
-        own[Entry.MAGNITUDE] += self.ledger[Entry.MAGNITUDE]
-        lines = replace(self, ledger=own, gradient=gradient, blocks=())
-        return replace(self, blocks=(*self.blocks, lines))
+    def of_lines(self, **changes: Any) -> Certificate:
+        """Return the certificate of other lines below the losses of the same rounds."""
+        return replace(self, blocks=(), **changes)
 
     def _radius(self, radius: float | None) -> float:
         if radius is None:
@@ -292,30 +281,19 @@ class Certificate(RunSums):
 
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
-        vector = np.asarray(real_array("u", u), np.float64)
-        if vector.ndim != 1 or len(vector) < len(self.gradient):
-            raise ValueError(
-                f"u has shape {vector.shape}, expected ({len(self.gradient)},), a weight a feature"
-            )
-        if not np.all(np.isfinite(vector)):
-            raise ValueError("u must hold finite numbers")
-        used = vector[: len(self.gradient)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            line = float(used @ self.gradient)
-            size = float(np.abs(used) @ np.abs(self.gradient))
-            square = float(vector @ vector) if self.curvature > 0.0 else 0.0
-        square *= 0.5 * self.curvature
-        error = float(np.abs(used).max(initial=0.0)) * self.delta
-        error += rounding_error(len(used) + 8.0, size + square)
-        error += rounding_error(8.0, abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
-        bound = certified_ceiling(self.loss - self.intercept - line - square + error)
+        vector = as_predictor(u, len(self.gradient))
+        others = self.blocks, touching(self, vector)
+        return min(one._regret_against(vector) for one in (self, *others[0], *others[1]))
+
+    def _regret_against(self, vector: Vector) -> float:
+        bound = above_line(self, vector)
         if self.broken is not None:
             return math.inf
         if self._lost_nothing:
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss_upper)
-        return min([bound, *(one.regret(u) for one in self.blocks)])
+        return bound
 
     @property
     def _lost_nothing(self) -> bool:
@@ -346,11 +324,14 @@ class Certificate(RunSums):
         """
         if self.broken is not None:
             return []
+        # A theorem bounds the regret against the lines at the predictions: only these can show
+        # that the run contradicts it.
+        own = replace(self, blocks=(), curves=())
         if radius is None and self._own_set():
-            return self.evidence.bounds(self, None)
+            return self.evidence.bounds(own, None)
         if radius is None and self.radius is None:
             radius = 1.0
-        return self.evidence.bounds(self, self._radius(radius))
+        return self.evidence.bounds(own, self._radius(radius))
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""

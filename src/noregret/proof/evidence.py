@@ -8,7 +8,7 @@ the objects below, and the certificate calls its methods.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from noregret.proof.bounds import theorem_bounds
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rates.first_order import CURVATURE, LARGEST_BET
-from noregret.rounding import SMALLEST, down, grown, rounding_error
+from noregret.rounding import SMALLEST, UNDERFLOW, down, grown, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -48,6 +48,10 @@ class Evidence:
         """Return the largest <u, -Z> over the class of that radius, rounded up."""
         predictors = certificate.mirror.predictors()
         return predictors.support_upper(certificate.gradient, radius, certificate.delta)
+
+    def of_lines(self, gradient: Vector) -> Evidence:
+        """Return the same for other lines below the losses, with that Z."""
+        return self
 
     def conjugate(self, certificate: Certificate, eta: float) -> float:
         """Return the conjugate of the regulariser over eta at -Z, rounded up."""
@@ -85,6 +89,18 @@ class CoordinateRates(Evidence):
         return float(np.median(used)) if used.size else None
 
 
+def scaled_length(gradient: Vector, sizes: Vector) -> float:
+    """Return ||Z_i / m_i||_2, rounded up; features of size 0, never seen, have no part in it.
+
+    >>> 5.0 <= scaled_length(np.array([6.0, 4.0, 0.0]), np.array([2.0, 1.0, 0.0])) < 5.0 + 1e-9
+    True
+    """
+    seen = sizes > 0.0
+    units = np.maximum(sizes[seen], SMALLEST_SIZE)
+    # A ratio that underflows loses less than the smallest double.
+    return grown(norm_upper(gradient[seen] / units, 2.0), 2.0) + UNDERFLOW
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureSizes(Evidence):
     """Features measured by their sizes m_i = max(max |x_i| seen, SMALLEST_SIZE).
@@ -98,6 +114,8 @@ class FeatureSizes(Evidence):
     scaled_weights: float = 0.0
     #: The smallest max |x_i| of the features that occurred.
     smallest: float = 1.0
+    #: The sizes m, 0 for a feature that never occurred.
+    sizes: Vector | None = None
 
     def norm(self, mirror: Mirror, weights: Vector) -> float:
         """Return the norm of the learner's weights in the norm of the class."""
@@ -109,6 +127,12 @@ class FeatureSizes(Evidence):
         lost = 2.0 * SMALLEST / max(self.smallest, SMALLEST_SIZE)
         delta = certificate.moved(Entry.SCALED_TRAVEL, lost)
         return grown(radius * (self.scaled_length + delta), 4.0)
+
+    def of_lines(self, gradient: Vector) -> Evidence:
+        """Return the same for other lines below the losses, with that Z."""
+        if self.sizes is None:
+            return replace(self, scaled_length=math.inf)
+        return replace(self, scaled_length=scaled_length(gradient, self.sizes))
 
     def describe(self, mirror: Mirror, radius: float) -> str:
         """Return the class of that radius in words."""

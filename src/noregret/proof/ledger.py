@@ -95,6 +95,14 @@ class Entry(IntEnum):
 
 
 SIZE = len(Entry)
+#: What lines enter that do not touch at the predictions.
+LINES = [
+    Entry.INTERCEPT,
+    Entry.INTERCEPT_LOW,
+    Entry.MAGNITUDE,
+    Entry.TRAVEL,
+    Entry.SCALED_TRAVEL,
+]
 
 
 class Promise(IntEnum):

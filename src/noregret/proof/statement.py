@@ -231,6 +231,9 @@ class Proof:
 
 #: The origin of a floor whose lines touch at the predictions.
 PREDICTIONS = "predictions"
+#: Those of floors of `floors`.
+BLOCKS = "blocks of rows"
+PARABOLAS = "parabolas at blocks of rows"
 
 
 class RadiusProof(Proof):

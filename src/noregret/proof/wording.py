@@ -10,12 +10,14 @@ checks these promises with one more value; what it cannot check is named as an a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from noregret.component import Component
+from noregret.proof.curves import curved_floor
 from noregret.proof.ledger import Promise
-from noregret.proof.statement import at_least, at_most, finite, measured, row
+from noregret.proof.statement import PARABOLAS, at_least, at_most, finite, measured, row
 from noregret.rounding import down, exact, up
 
 _WORDS: dict[float, str] = {
@@ -178,16 +180,29 @@ def loss_lines(certificate: Any) -> list[str]:
     return lines
 
 
+def floor_and_origin(certificate: Any, radius: float | None) -> tuple[float, str]:
+    """Return the largest floor, and which one it is in words if there are several."""
+    floors = certificate.floors(radius)
+    origin, floor = max(floors.items(), key=lambda one: one[1])
+    if origin == PARABOLAS:
+        return floor, f", by {origin}{_reaching(curved_floor(certificate, radius)[1])}"
+    return floor, f", by lines at {origin}" if len(floors) > 1 else ""
+
+
 def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]:
     """Return the floor, the class that it is about in words, and the regret that it proves."""
-    floors, regret = certificate.floors(radius), certificate.regret_bound(radius)
-    origin, floor = max(floors.items(), key=lambda one: one[1])
-    note = f", by lines at {origin}" if len(floors) > 1 else ""
+    regret = certificate.regret_bound(radius)
+    floor, note = floor_and_origin(certificate, radius)
     return [
         at_least("certified floor", floor, certificate.rounds, note),
         f"    {words}",
         at_most("regret at most", regret, certificate.rounds),
     ]
+
+
+def _reaching(radius: float) -> str:
+    """Return the radius that parabolas were made for in words, nothing if it is any."""
+    return "" if radius == math.inf else f" of radius {exact(radius)}"
 
 
 def assumption_lines(certificate: Any) -> list[str]:

@@ -33,18 +33,19 @@ class RiverEstimator:
     """What the two estimators share: parameters, the columns of features, sizes and pickles."""
 
     def __init__(
-        self, loss: Any, rate: Any, mirror: Any, fit_intercept: bool, missing: str
+        self, loss: Any, rate: Any, mirror: Any, fit_intercept: bool, missing: str, blocks: bool
     ) -> None:
         self.loss = spec(loss, "loss")
         self.rate: Rate = spec(rate, "rate")
         self.mirror: Mirror = spec(mirror, "mirror")
         self.fit_intercept = fit_intercept
         self.missing = missing
+        self.blocks = blocks
         self._features = FeatureColumns(fit_intercept, missing)
 
     def _descent(self) -> MirrorDescent:
         """Return a learner of one score; ValueError if it cannot take features as they come."""
-        learner = MirrorDescent(self.loss, self.mirror, self.rate)
+        learner = MirrorDescent(self.loss, self.mirror, self.rate, blocks=self.blocks)
         if not learner.growable:
             raise ValueError(
                 f"{learner.mirror} must know its features in advance, and those of a dictionary "
@@ -77,7 +78,8 @@ class OnlineClassifier(RiverEstimator, base.MiniBatchClassifier):
     loss one of two classes, as "hinge:0.5", or of the scores of all classes, as "softmax"; the
     map one that need not know its features in advance. `fit_intercept` adds a feature that is
     always 1; None and NaN are refused, or with
-    `missing="indicator"` the feature "name=missing".
+    `missing="indicator"` the feature "name=missing". `blocks` raises the floor of the certificate
+    by lines under blocks of rows, for about 1 us a row more.
 
     >>> from river import datasets, metrics
     >>> model, accuracy = OnlineClassifier(), metrics.Accuracy()
@@ -95,13 +97,16 @@ class OnlineClassifier(RiverEstimator, base.MiniBatchClassifier):
         mirror: str | Mirror = "euclidean",
         fit_intercept: bool = True,
         missing: str = "refuse",
+        blocks: bool = False,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, missing)
+        super().__init__(loss, rate, mirror, fit_intercept, missing, blocks)
         #: What the learner calls every label: -1 and +1, or 0, 1, 2, ... once there are scores.
         self._targets: dict[Any, float] = {}
         self._labels: tuple[Any, ...] = ()
         if isinstance(self.loss, ScoreLoss):
-            self._scorer = Scorer(MatrixDescent(self.loss, self.mirror, self.rate))
+            self._scorer = Scorer(
+                MatrixDescent(self.loss, self.mirror, self.rate, blocks=self.blocks)
+            )
         elif self.loss.labels == "sign":
             self._scorer = Scorer(self._descent())
         else:
@@ -253,8 +258,9 @@ class OnlineRegressor(RiverEstimator, base.MiniBatchRegressor):
         mirror: str | Mirror = "euclidean",
         fit_intercept: bool = True,
         missing: str = "refuse",
+        blocks: bool = False,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, missing)
+        super().__init__(loss, rate, mirror, fit_intercept, missing, blocks)
         if self.loss.labels != "real":
             raise ArgumentError("loss", "is for classes, expected one of real targets", loss)
         self._learner = self._descent()

@@ -45,12 +45,12 @@ EVEN = (Hinge, Logistic, SquaredHinge)
 
 
 def new_learner(
-    loss: Loss, mirror: Mirror, rate: Rate | None, dimension: int
+    loss: Loss, mirror: Mirror, rate: Rate | None, dimension: int, blocks: bool
 ) -> MirrorDescent | Aggregate:
     """Return a learner of one score that has seen nothing, with a grid of rates for None."""
     if rate is None:
-        return rate_grid(loss, mirror, dimension=dimension)
-    return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False)
+        return rate_grid(loss, mirror, dimension=dimension, blocks=blocks)
+    return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False, blocks=blocks)
 
 
 class Signed:
@@ -191,7 +191,13 @@ def joined(scores: Sequence[Vector]) -> Vector:
 
 
 def open_scorer(
-    loss: Loss, multiclass: str, mirror: Mirror, rate: Rate | None, dimension: int, outputs: int
+    loss: Loss,
+    multiclass: str,
+    mirror: Mirror,
+    rate: Rate | None,
+    dimension: int,
+    blocks: bool,
+    outputs: int,
 ) -> Scorer | Columns:
     """Return the scorer of `outputs` classes.
 
@@ -202,8 +208,8 @@ def open_scorer(
     if not isinstance(joint, OneAgainstRest):
         if rate is None:
             raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", "grid")
-        return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
-    blank = new_learner(loss, mirror, rate, dimension)
+        return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension, blocks=blocks))
+    blank = new_learner(loss, mirror, rate, dimension, blocks)
     plain = mirror.euclidean() and type(loss) in EVEN
     if rate is None or not (plain and rate.columnwise()):
         count = 1 if outputs == 2 else outputs
@@ -211,7 +217,7 @@ def open_scorer(
         return Columns(columns, Signed(blank, mirror), loss)
     if outputs == 2 and isinstance(blank, MirrorDescent):
         return Scorer(blank)
-    return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
+    return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension, blocks=blocks))
 
 
 def score_loss(loss: Loss, multiclass: str) -> ScoreLoss:

@@ -77,7 +77,8 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     "grid" (an aggregate of rates), which like "coin_betting" goes with "one_against_rest" only.
     `class_weight` is None, a dict or "balanced":
     n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
-    `shuffle` and `random_state` order the rows of `fit`.
+    `shuffle` and `random_state` order the rows of `fit`. `blocks` raises the floor of
+    `certificate_` by lines under blocks of rows, for about 1 us a row more.
     Attributes: `classes_` (sorted by `fit` or where they are declared, else as they came),
     `coef_`, `intercept_` (one row, or a row a class), `n_features_in_`, `certificate_`.
 
@@ -95,6 +96,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         multiclass: str = "one_against_rest",
         rate: str | Rate = "scale_free",
         mirror: str | Mirror = "euclidean",
+        blocks: bool = False,
         class_weight: Any = None,
         fit_intercept: bool = True,
         passes: int = 10,
@@ -106,6 +108,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
             multiclass=multiclass,
             rate=rate,
             mirror=mirror,
+            blocks=blocks,
             class_weight=class_weight,
             fit_intercept=fit_intercept,
             passes=passes,
@@ -120,6 +123,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
             spec(self.mirror, "mirror"),
             self._chosen_rate(),
             self._dimension(),
+            self.blocks,
             max(2, len(self.classes_)),
         )
 
@@ -147,6 +151,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         *,
         rate: str | Rate = "scale_free",
         mirror: str | Mirror = "euclidean",
+        blocks: bool = False,
         fit_intercept: bool = True,
         passes: int = 10,
         shuffle: bool = True,
@@ -156,6 +161,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
             loss=loss,
             rate=rate,
             mirror=mirror,
+            blocks=blocks,
             fit_intercept=fit_intercept,
             passes=passes,
             shuffle=shuffle,
@@ -168,6 +174,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
             spec(self.mirror, "mirror"),
             self._chosen_rate(),
             self._dimension(),
+            self.blocks,
         )
 
     @property

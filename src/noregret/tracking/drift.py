@@ -151,12 +151,13 @@ def drift_proof(
 
     The tracker is `noregret.tracking.mixture.Tracker` at its defaults; the bound on all fixed
     predictors is the largest of those at hand: for the square loss the exact optimum, from
-    second moments; for others the dual of `nr.hindsight`; and in any case what the tracker's
-    own certificates prove. Both numbers are rounded outwards.
+    second moments; for others the dual of `nr.hindsight`, or of a stream lines at blocks of
+    rows; and in any case what the tracker's own certificates prove. Both numbers are rounded
+    outwards.
 
     Args:
         X: rows as every learner takes them; or a stream of blocks, such as `nr.read` returns,
-            with y left out: it is read once, and for the square loss not kept in memory.
+            with y left out: it is read once, and not kept in memory but for a loss of your own.
         y: labels.
         loss: the loss; `Squared` takes -1 and +1 as targets [default: Squared()].
         radius: the ball ||u||_2 <= radius, of both the fixed predictors and the tracker.
@@ -175,7 +176,7 @@ def drift_proof(
     loss = Squared() if loss is None else loss
     radius = as_positive("radius", radius)
     window = None if window is None else as_count("window", window)
-    one_pass = y is None and type(loss) is Squared
+    one_pass = y is None and not loss.foreign and loss.has_conjugate()
     watch = Watch(loss, radius, window, one_pass, progress or (lambda text: None))
     if y is None:
         if weight is not None:

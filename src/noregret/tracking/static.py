@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
 from noregret.arrays import Vector
@@ -41,6 +40,7 @@ from noregret.passes.checks import sound_rows
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
 from noregret.rounding import UNDERFLOW, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
+from noregret.trust_region import ball_minimizer
 from noregret.turns import one_at_a_time
 
 #: Rows whose moments are summed by one product of matrices.
@@ -118,33 +118,7 @@ class Moments:
     def minimizer(self, radius: float) -> Vector:
         """Return the best predictor of the ball, as well as floating point finds it."""
         A, b = self._moments[:-1, :-1], self._moments[:-1, -1]
-        size = max(float(np.trace(A)), 0.0)
-        if not 0.0 < size < math.inf or not np.all(np.isfinite(self._moments)):
-            return np.zeros(self.width)
-        values, vectors = np.linalg.eigh(A / size)
-        # Eigenvalues below the rounding of the largest are not known: raise them to it.
-        values = np.maximum(values, rounding_error(len(values), 1.0))
-        goal = vectors.T @ (b / size)
-        # In units of the largest, so that squares neither overflow nor vanish.
-        unit = float(np.abs(goal).max(initial=0.0)) or 1.0
-        ratio = radius / unit
-        goal /= unit
-        most = float(np.linalg.norm(goal)) / ratio if ratio > 0.0 else math.inf
-        if not 2.0 * most < math.inf:
-            # The radius is negligible.
-            return np.zeros(self.width)
-
-        def excess(mu: float) -> float:
-            # Times 1 + mu, so that squares of small numbers do not vanish.
-            return float(np.linalg.norm(goal * ((1.0 + mu) / (values + mu)))) - ratio * (1.0 + mu)
-
-        mu = 0.0
-        if excess(0.0) > 0.0:
-            # ||goal|| / (1 + mu) <= ||goal / (values + mu)|| <= ||goal|| / mu, since the values
-            # sum to 1; a factor of two at either end covers the rounding.
-            low, high = max(0.5 * most - 2.0, 0.0), 2.0 * most
-            mu = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
-        return np.asarray(vectors @ (goal / (values + mu))) * unit
+        return ball_minimizer(A, b, radius)
 
     def floor(self, radius: float) -> float:
         """Return a number that F exceeds on the whole ball: (1) at the minimiser, rounded down."""

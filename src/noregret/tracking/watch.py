@@ -12,7 +12,7 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.batch.solver import Progress
 from noregret.learners.foreign import Certifier, certify
-from noregret.losses import Loss
+from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.wording import WrongConjugate
 from noregret.rounding import certified_ceiling
@@ -103,8 +103,11 @@ class Watch:
     ) -> None:
         self._loss, self._radius, self._window, self._tell = loss, radius, window, tell
         self._tracker: Tracker | None = None
-        self._certifier = Certifier(loss)
-        self._moments = Moments() if one_pass else None
+        squared = type(loss) is Squared
+        #: Without rows in memory blocks raise the floor; for the square loss moments are exact.
+        self._one_pass = one_pass
+        self._certifier = Certifier(loss, blocks=one_pass and not squared)
+        self._moments = Moments() if one_pass and squared else None
         #: Consecutive parts from round `_dropped` on: those learnt and needed again, and those not
         #: yet learnt.
         self._parts: list[Part] = []
@@ -127,7 +130,7 @@ class Watch:
         self.weights = min(least, float(weights.min())), max(most, float(weights.max()))
         self._parts.append(Part(rows, labels, weights, np.empty(len(rows))))
         self._given += len(rows)
-        if self._moments is not None and self._given - self._learnt >= PORTION:
+        if self._one_pass and self._given - self._learnt >= PORTION:
             self._learn((self._given - self._learnt) // PORTION * PORTION)
 
     def _learn(self, count: int) -> None:
@@ -147,8 +150,8 @@ class Watch:
                 self._windows.append(self._judge(held.cut(start, start + self._window), first))
                 self._tell(f"judging windows, up to example {first + self._window:,}")
             needed = min(len(self._windows) * step, self._learnt)
-        # Without moments the bound on fixed predictors needs all rows.
-        gone = 0 if self._moments is None else needed - self._dropped
+        # In several passes the bound on fixed predictors needs all rows.
+        gone = needed - self._dropped if self._one_pass else 0
         self._parts = [held.cut(gone, len(held))]
         self._dropped += gone
 
@@ -199,7 +202,7 @@ class Watch:
         floors = [proof.floor(self._radius), self._tracker.floor()]
         if self._moments is not None:
             floors.append(self._moments.floor(self._radius))
-        elif not self.broken:
+        elif not self.broken and not self._one_pass:
             floors.append(self._static(_joined(self._parts)))
         floor = max(floors) if not self.broken else -math.inf
         return Span(1, self._learnt, certified_ceiling(proof.loss_upper), floor), tuple(

@@ -144,6 +144,7 @@ class Spec:
         features: number of features, 0 if it is not known in advance [default: 0].
         average: keep the average of all weights played, which takes twice the memory.
         classes: number of classes from the beginning, others may join [default: 0].
+        blocks: raise the floor by lines under blocks of rows held back.
 
     >>> str(Spec(loss="log_loss", rate="constant:0.5").make().rate)
     'Constant(eta=0.5)'
@@ -160,6 +161,7 @@ class Spec:
     features: int = 0
     average: bool = False
     classes: int = 0
+    blocks: bool = False
 
     def __post_init__(self) -> None:
         """Spell the words as we do, or refuse them."""
@@ -201,6 +203,7 @@ class Spec:
             conservative=self.update == "mistakes",
             dimension=self._dimension(),
             averaging=self.average,
+            blocks=self.blocks,
         )
 
     def fresh(self) -> Learner:
@@ -248,6 +251,7 @@ class Spec:
             outputs=self.classes or None,
             dimension=self.features or None,
             conservative=self.update == "mistakes",
+            blocks=self.blocks,
         )
 
     def _grid(self, loss: Loss) -> Aggregate:
@@ -257,7 +261,12 @@ class Spec:
         self._refuse(f"the rate {GRID} has nothing to tune by it", "eta")
         from noregret.experts import rate_grid
 
-        return rate_grid(loss, make_mirror(self.mirror, self.radius), dimension=self._dimension())
+        return rate_grid(
+            loss,
+            make_mirror(self.mirror, self.radius),
+            dimension=self._dimension(),
+            blocks=self.blocks,
+        )
 
     def _ascent(self, loss: Loss) -> DualAscent:
         self._refuse(f"the update {self.update} keeps none of its weights", "average")
@@ -271,6 +280,7 @@ class Spec:
             self.update,
             1 if self.k is None else self.k,
             dimension=self._dimension(),
+            blocks=self.blocks,
         )
 
     def _refuse(self, reason: str, *names: str) -> None:
@@ -322,7 +332,7 @@ def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -
     >>> parse_spec("ball/adaptive:radius=10", "hinge")
     ... # doctest: +NORMALIZE_WHITESPACE
     Spec(loss='hinge', mirror='ball', radius=10.0, rate='adaptive', eta=None, update='descent',
-         C=None, k=None, features=0, average=False, classes=0)
+         C=None, k=None, features=0, average=False, classes=0, blocks=False)
     """
     name, _, rest = text.partition(":")
     mirror, slash, rate = name.partition("/")
@@ -333,7 +343,7 @@ def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -
     chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[preset])
     if several:
         chosen |= _PRESETS_OF_SEVERAL.get(preset, {})
-    kinds = {field.name: str(field.type) for field in fields(Spec) if field.name != "average"}
+    kinds = {field.name: str(field.type) for field in fields(Spec) if "bool" not in str(field.type)}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals or key not in kinds:

@@ -1,7 +1,7 @@
 """Rows that are held back: their units, and the lines that their slopes prove.
 
 Features are measured by m_i, the largest |x_i| so far. A slope s of the loss of a row proves the
-line c (s (<u, x>) - f*(s)) below it, whatever was predicted.
+line c (s (<u, x> + o) - f*(s)) below it, whatever was predicted, o the offset of the row.
 """
 
 from __future__ import annotations
@@ -20,21 +20,43 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Held(NamedTuple):
-    """Label, weight and slope of each row that is held back."""
+    """Label, weight, offset and slope of each row that is held back."""
 
     y: Any
     weight: Any
+    offset: Any
     slopes: Any
 
 
 @kernel(counted=False)
-def measure(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
-    """Raise m_i to the largest |x_i|, bring theta to these units, and write x_i / m_i."""
+def measure(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyped-def]
+    """Raise m_i to the largest |x_i|, bring theta to these units, and write x_i / m_i.
+
+    Rows of weight 0 do not count: learners do not measure by them.
+    """
+    for t in range(np.uint64(weight.shape[0])):
+        if weight[t] > 0.0:
+            for k in range(rows.indptr[t], rows.indptr[t + _1]):
+                j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
+                if size > sizes[j]:
+                    theta[j] *= sizes[j] / size
+                    sizes[j] = size
     begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
+    for k in range(begin, end):
+        x = rows.values[k]
+        scaled[k] = x / max(sizes[np.uint64(rows.indices[k])], SMALLEST_SIZE)
+
+
+@kernel(counted=False)
+def measure_scores(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
+    """As `measure`, where theta has a column a score."""
+    begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
+    outputs = np.uint64(theta.shape[1])
     for k in range(begin, end):
         j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
         if size > sizes[j]:
-            theta[j] *= sizes[j] / size
+            for column in range(outputs):
+                theta[j, column] *= sizes[j] / size
             sizes[j] = size
     for k in range(begin, end):
         x = rows.values[k]
@@ -50,15 +72,14 @@ def enter_slopes(loss, rows, held, sizes, state, ledger):  # type: ignore[no-unt
     total, low = ledger[Entry.INTERCEPT], ledger[Entry.INTERCEPT_LOW]
     for t in range(np.uint64(held.y.shape[0])):
         y, c, s = held.y[t], held.weight[t], held.slopes[t]
-        ledger[Entry.ROUNDS] += 1.0
         if c == 0.0:
             continue
-        conjugate = loss.conjugate(y, s)
-        total, lost = two_sum(total, -c * conjugate)
+        conjugate, moved = loss.conjugate(y, s), s * held.offset[t]
+        total, lost = two_sum(total, c * (moved - conjugate))
         low += lost
         size = abs(s)
         anchor = anchor_of(loss, y)
-        spread = abs(conjugate) + anchor + size * (size + abs(y))
+        spread = abs(conjugate) + anchor + size * (size + abs(y)) + abs(moved)
         ledger[Entry.MAGNITUDE] += 2.0 * c * spread
         if s != 0.0:
             row = row_of(rows, t)

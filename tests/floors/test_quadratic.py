@@ -1,0 +1,168 @@
+"""Sums of parabolas: their oracles, and tangents that are true for every class."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.passes.curved_rows import Reach
+from noregret.proof.curves import lowest_in_ball
+from noregret.proof.other_lines import with_blocks
+from tests.floors.curve_problems import (
+    POINTS,
+    TARGETS,
+    X,
+    Y,
+    certified,
+    curved,
+    defined,
+    entered,
+)
+
+LOGISTIC, SQUARED = nr.losses.Logistic(), nr.losses.Squared()
+ONES = np.ones(3)
+
+
+def intercept(one: Any) -> float:
+    return float(one.tangent(np.zeros(3))[0][4:6].sum())
+
+
+def test_so9_the_sums() -> None:
+    one = entered(LOGISTIC, X, Y, POINTS, Reach(1.0, False))
+    assert intercept(one) == pytest.approx(4.13828704303, rel=1e-11)
+    Z = (-1.27761541615, 0.311153052075, -0.748220285204)
+    np.testing.assert_allclose(one.slopes(1.0), Z, rtol=1e-11)
+    H = [
+        [0.418530117977, 0.0432471211902, 0.0710431731521],
+        [0.0432471211902, 0.361387758072, -0.175503946636],
+        [0.0710431731521, -0.175503946636, 0.374679328055],
+    ]
+    np.testing.assert_allclose(one.matrix, H, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("radius", "v", "floor"),
+    [
+        (1.0, (0.864448501478, -0.191766205096, 0.464709060462), 2.86697062445),
+        (4.0, (3.63383115156, -0.951640800973, 1.37464575359), 0.170543021663),
+    ],
+)
+def test_so10_floors_of_balls(radius: float, v: Any, floor: float) -> None:
+    one = entered(LOGISTIC, X, Y, POINTS, Reach(radius, False))
+    np.testing.assert_allclose(lowest_in_ball(one, 1.0, radius, ONES), v, rtol=1e-9)
+    assert curved(certified(LOGISTIC, X, Y, one), radius) == pytest.approx(floor, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("norm", "dual", "floor"),
+    [(1.0, np.inf, 3.08513215766), (np.inf, 1.0, 2.44986194709)],
+)
+def test_so10_floors_of_other_classes(norm: float, dual: float, floor: float) -> None:
+    ranges = np.linalg.norm(X, dual, axis=1)
+    # The ball of the 2-norm around these classes; the ranges are those of the classes themselves.
+    one = defined(LOGISTIC, X, Y, POINTS, ranges, 2.0)
+    assert curved(certified(LOGISTIC, X, Y, one), 1.0, norm) == pytest.approx(floor, rel=1e-8)
+
+
+def test_so10_the_square_loss_has_its_optimum_as_floor() -> None:
+    one = entered(SQUARED, X, TARGETS, POINTS, Reach(np.inf, False))
+    certificate = certified(SQUARED, X, TARGETS, one)
+    assert curved(certificate, 0.3) == pytest.approx(1.35464462131, rel=1e-11)
+    assert curved(certificate, 1.0) == pytest.approx(0.84453267456, rel=1e-11)
+    u = np.array([0.3, -7.0, 2.0])
+    lost = float(np.sum((X @ u - TARGETS) ** 2))
+    assert certificate.regret(u) == pytest.approx(certificate.loss - lost, rel=1e-12)
+
+
+def test_so8_curvatures_beyond_the_radius() -> None:
+    points = zip(Y, POINTS, np.linalg.norm(X, axis=1) + np.abs(POINTS), strict=True)
+    found = [LOGISTIC.curvature_below(y, p, p - far, p + far) for y, p, far in points]
+    expected = [
+        *(0.221529844797, 0.195265892637, 0.240504630918),
+        *(0.13936616772, 0.171072445363, 0.198500949218),
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    certificate = certified(LOGISTIC, X, Y, entered(LOGISTIC, X, Y, POINTS, Reach(1.0, True)))
+    assert curved(certificate, 1.0) == pytest.approx(2.75258010249, rel=1e-10)
+    assert curved(certificate, 2.0) == pytest.approx(1.14595803375, rel=1e-10)
+    own = certified(LOGISTIC, X, Y, entered(LOGISTIC, X, Y, POINTS, Reach(1.0, False)))
+    assert curved(own, 1.0 + 1e-9) == -np.inf
+
+
+def optimum(loss: Any, radius: float, norm: float = 2.0) -> float:
+    """Return the least loss over a ball of Set A, found by trying many points of it."""
+    random = np.random.default_rng(1)
+    best, centre, spread = np.inf, np.zeros(3), radius
+    for _ in range(60):
+        u = centre + spread * random.normal(size=(400, 3))
+        length = np.linalg.norm(u, norm, axis=1)
+        u *= np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
+        lost = [sum(loss.value(y, float(x @ one)) for x, y in zip(X, Y, strict=True)) for one in u]
+        if min(lost) < best:
+            best, centre = min(lost), u[int(np.argmin(lost))]
+        spread *= 0.8
+    return best
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, np.inf])
+@pytest.mark.parametrize("radius", [0.2, 1.0, 5.0])
+def test_floors_of_all_norms_are_true_and_rise_above_those_of_the_lines(
+    norm: float, radius: float
+) -> None:
+    reach = Reach(5.0 * np.sqrt(3.0), True)
+    certificate = certified(LOGISTIC, X, Y, entered(LOGISTIC, X, Y, POINTS * 0.0, reach))
+    best = optimum(LOGISTIC, radius, norm)
+    floor = curved(certificate, radius, norm)
+    lines = certificate.floors(radius, norm)["predictions"]
+    assert lines < floor <= best or lines == floor == 0.0
+
+
+def test_any_tangent_is_true_for_every_predictor_of_the_ball() -> None:
+    """However far away it is taken, and by exact arithmetic."""
+    random = np.random.default_rng(2)
+    rows = random.normal(size=(40, 3)) * [1e-3, 1.0, 1e3]
+    y = np.sign(random.normal(size=40))
+    one = entered(SQUARED, rows, y, random.normal(size=40), Reach(np.inf, False))
+    certificate = certified(SQUARED, rows, y, one)
+    for size in (0.0, 1e-3, 1.0, 1e3, 1e6):
+        u, v = size * random.normal(size=3), size * random.normal(size=3)
+        lost = sum(
+            (sum(Fraction(a) * Fraction(b) for a, b in zip(x, u, strict=True)) - Fraction(t)) ** 2
+            for x, t in zip(rows, y, strict=True)
+        )
+        assert Fraction(certificate.regret(u)) >= Fraction(certificate.loss) - lost
+        ledger, Z = one.tangent(v)
+        below = with_blocks(certificate, ledger, Z).blocks[0]
+        assert Fraction(below.regret(u)) >= Fraction(certificate.loss) - lost
+
+
+def test_sums_that_overflowed_prove_nothing() -> None:
+    one = entered(SQUARED, X * 1e160, TARGETS, POINTS, Reach(np.inf, False))
+    assert not one.sound()
+    certificate = certified(SQUARED, X, TARGETS, one)
+    assert certificate.curves == () and list(certificate.floors(1.0)) == ["predictions"]
+
+
+def test_weights_and_offsets() -> None:
+    """A weight of 2 is the row twice; an offset moves the label of the square loss."""
+    reach = Reach(np.inf, False)
+    twice = entered(SQUARED, np.repeat(X, 2, 0), np.repeat(TARGETS, 2), np.zeros(12), reach)
+    heavy = entered(SQUARED, X, TARGETS, POINTS, reach, weight=2.0 * np.ones(6))
+    moved = entered(SQUARED, X, TARGETS + 3.0, POINTS, reach, weight=[2] * 6, offset=[3.0] * 6)
+    floors = [curved(certified(SQUARED, X, TARGETS, one), 0.3) for one in (twice, heavy, moved)]
+    np.testing.assert_allclose(floors, 2.0 * 1.35464462131, rtol=1e-10)
+
+
+def test_ridge_floors_of_the_square_loss_are_its_ridge_optimum() -> None:
+    one = entered(SQUARED, X, TARGETS, POINTS, Reach(np.inf, False))
+    certificate = certified(SQUARED, X, TARGETS, one)
+    best = nr.hindsight(X, TARGETS, SQUARED, l2=0.5, tol=1e-10)
+    floor = certificate.regularized_floor(2.0)
+    assert best.primal * (1.0 - 1e-8) <= floor <= best.primal
+    limited = certified(LOGISTIC, X, Y, entered(LOGISTIC, X, Y, POINTS, Reach(1.0, True)))
+    plain = certified(LOGISTIC, X, Y)
+    assert limited.regularized_floor(2.0) == plain.regularized_floor(2.0)
