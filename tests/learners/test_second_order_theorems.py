@@ -268,3 +268,16 @@ def test_machine_code_equals_the_interpreter(loss: losses.Loss, rate: Any) -> No
     kernel.py_func(*arguments)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(other.weights, one.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_blocks_raise_the_floor_beside_the_theorem() -> None:
+    X, y, weight = stream(LOGISTIC, sized(60, 300), 4)
+    plain = fresh(LOGISTIC, rates.CertifiedNewton(2.0))
+    learner = fresh(LOGISTIC, rates.CertifiedNewton(2.0), blocks=True)
+    np.testing.assert_array_equal(learner.learn(X, y, weight), plain.learn(X, y, weight))
+    one, other = learner.certificate(), plain.certificate()
+    assert one.floor(2.0) >= other.floor(2.0)
+    assert [str(b) for b in one.bounds_for(2.0)] == [str(b) for b in other.bounds_for(2.0)]
+    assert learner.sizes is not None
+    best = nr.hindsight(X / learner.sizes, y, LOGISTIC, weight=weight, radius=2.0)
+    assert one.floor(2.0) <= best.primal
