@@ -13,6 +13,7 @@ import noregret as nr
 from noregret.floors import leader
 from noregret.floors.parabolas import RADII, Parabolas
 from noregret.floors.pending import Pending
+from noregret.proof.curves import reach_of
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import Entry
 from noregret.proof.other_lines import with_curves
@@ -210,3 +211,38 @@ def test_the_sizes_that_errors_are_proportional_to() -> None:
     assert one.bends[Bend.TRAVEL] >= one.bends[Bend.SQUARES]
     u = np.ones(4)
     assert one.bends[Bend.TRAVEL] * 2.0 >= np.abs(one.matrix @ u).sum()
+
+
+def test_how_far_a_class_reaches_in_units_of_the_features() -> None:
+    """At least the largest ||m u||_2 of many predictors, and attained for balls."""
+    rows, y, weight = np.diag([10.0, 1.0, 0.2]), np.ones(3), np.ones(3)
+    one = made(LOGISTIC, None)
+    one.widen(3)
+    for full in Pending(3).take(as_rows(rows), y, weight, np.zeros(3)):
+        one.enter(full)
+    first, m = one.curves()[0], np.array([10.0, 1.0, 0.2])
+    np.testing.assert_array_equal(first.units, m)
+    plain, random = nr.certify(rows, y, np.zeros(3), LOGISTIC), np.random.default_rng(5)
+    for norm in (1.0, 1.5, 2.0, 3.0, np.inf):
+        u = random.normal(size=(20000, 3)) * random.choice([0.01, 1.0], (20000, 3))
+        u /= np.linalg.norm(u, norm, axis=1)[:, None]
+        far = float(np.linalg.norm(m * u, axis=1).max())
+        assert 2.0 * far <= reach_of(plain, first, 2.0, norm) <= 2.02 * far
+    assert reach_of(plain, first, 2.0, None) == pytest.approx(20.0, rel=1e-12)
+    box = replace(plain, domain=nr.domains.Box(-0.5, 2.0))
+    assert reach_of(box, first, None, None) == pytest.approx(2.0 * np.linalg.norm(m), rel=1e-9)
+    simplex = replace(plain, domain=nr.domains.Simplex(3.0))
+    assert reach_of(simplex, first, None, None) == pytest.approx(30.0, rel=1e-12)
+    for share, reach in ((1.0, 2.0), (2.0, 2.0), (0.25, 8.0), (0.0, np.inf)):
+        sized = replace(plain, evidence=replace(SCALE_FREE, sizes=m * share))
+        with np.errstate(invalid="ignore"):
+            assert reach_of(sized, first, 2.0, None) == pytest.approx(reach, rel=1e-12)
+    assert reach_of(replace(plain, evidence=SCALE_FREE), first, 2.0, None) == np.inf
+    named = replace(first, measured=False)
+    assert reach_of(sized, named, 2.0, None) == np.inf
+
+
+def test_rows_of_weight_0_do_not_count_for_the_units() -> None:
+    rows, y = np.array([[1.0], [100.0], [-2.0]]), np.ones(3)
+    parabolas, _ = fed(LOGISTIC, (rows, y, np.array([1.0, 0.0, 2.0])), 3)
+    np.testing.assert_array_equal(parabolas.state["sizes"], [2.0])

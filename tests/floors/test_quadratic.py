@@ -10,8 +10,11 @@ import pytest
 
 import noregret as nr
 from noregret.passes.curved_rows import Reach
-from noregret.proof.curves import lowest_in_ball
+from noregret.proof.curves import lowest_in_ball, touching
+from noregret.proof.ledger import Entry
 from noregret.proof.other_lines import with_blocks
+from noregret.proof.quadratic import Bend
+from noregret.rounding import EPSILON
 from tests.floors.curve_problems import (
     POINTS,
     TARGETS,
@@ -166,3 +169,36 @@ def test_ridge_floors_of_the_square_loss_are_its_ridge_optimum() -> None:
     limited = certified(LOGISTIC, X, Y, entered(LOGISTIC, X, Y, POINTS, Reach(1.0, True)))
     plain = certified(LOGISTIC, X, Y)
     assert limited.regularized_floor(2.0) == plain.regularized_floor(2.0)
+
+
+def test_the_matrix_is_a_twofold_sum() -> None:
+    rows = np.array([[1e8], *[[1.0]] * 6])
+    one = entered(SQUARED, rows, np.zeros(7), np.zeros(7), Reach(np.inf, False))
+    assert one.matrix[0, 0] == 2e16 + 12.0
+
+
+def test_the_rounding_that_a_tangent_is_allowed() -> None:
+    """As many roundings as terms have, of their sizes and those of products with v."""
+    one = entered(LOGISTIC, X, Y, POINTS, Reach(9.0, False))
+    certificate = certified(LOGISTIC, X, Y, one)
+    for v in (np.zeros(3), np.array([1.0, -2.0, 2.0])):
+        (lines,) = touching(certificate, v)
+        length, errors = 1.0 * np.linalg.norm(v), (2.0 * 3.0 + 16.0) * EPSILON
+        (flat,) = touching(certificate, np.zeros(3))
+        assert flat.slack >= 32.0 * EPSILON * one.ledger[Entry.MAGNITUDE]
+        bent = errors * length**2 * one.bends[Bend.SQUARES]
+        assert lines.slack - flat.slack == pytest.approx(bent, rel=1e-9)
+        for place, bend in ((Entry.TRAVEL, Bend.TRAVEL), (Entry.SCALED_TRAVEL, Bend.SCALED_TRAVEL)):
+            moved = 32.0 * EPSILON * one.ledger[place] + errors * length * one.bends[bend]
+            assert moved <= lines.moved(place) <= 1.01 * moved + 1e-190
+    c = [
+        LOGISTIC.curvature_below(y, p, -9.0 * n, 9.0 * n)
+        for y, p, n in zip(Y, POINTS, np.linalg.norm(X, axis=1), strict=True)
+    ]
+    norms, ones = np.linalg.norm(X, axis=1), np.abs(X).sum(axis=1)
+    np.testing.assert_allclose(one.bends[Bend.SQUARES], np.sum(c * norms**2), rtol=1e-9)
+    for bend in (Bend.TRAVEL, Bend.SCALED_TRAVEL):
+        np.testing.assert_allclose(one.bends[bend], np.sum(c * norms * ones), rtol=1e-9)
+    slopes = [abs(LOGISTIC.slope(y, p)) for y, p in zip(Y, POINTS, strict=True)]
+    travel = np.sum((slopes + np.array(c) * np.abs(POINTS)) * ones)
+    np.testing.assert_allclose(one.ledger[Entry.TRAVEL], travel, rtol=1e-9)

@@ -159,6 +159,10 @@ class Case:
         for other in certificate.blocks[::3]:
             lowest = Class(ball.shape, ball.radius, ball.sizes).corner(other.gradient)
             predictors += [u for u in (ball.fitted(lowest),) if u is not None]
+        # Where the parabolas are lowest over this class and over others.
+        for v in [v for one in certificate.curves for v in one.lowest.values()][:6]:
+            lowest = np.pad(v, (0, len(certificate.gradient) - len(v)))
+            predictors += [u for u in (ball.fitted(lowest),) if u is not None]
         kind = "floor" if norm is None else "floor, other norm"
         for u in predictors:
             true, distance = referee.exceeds(u, [floor])
