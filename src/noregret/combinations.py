@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from noregret import domains, mirrors, rates
+from noregret import domains, losses, mirrors, rates
 from noregret.component import Component, built_in
 from noregret.domains import Domain
 from noregret.losses import Loss
@@ -87,6 +87,18 @@ STREAM: list[Rule] = [
         "{rate_name} belongs to Euclidean(): no domain, lazy=True, conservative=False",
     ),
     (lambda p: bool(p.rate.refused_loss(p.loss)), "{rate_name} needs {refused_loss}"),
+    (
+        lambda p: type(p.rate) is rates.Ridge and type(p.loss) is not losses.Squared,
+        "{rate_name} needs Squared(), not {loss_name}: use Newton() or CertifiedNewton()",
+    ),
+    (
+        lambda p: type(p.rate) is rates.Aioli and type(p.loss) is not losses.Logistic,
+        "{rate_name} needs Logistic(), not {loss_name}: use Newton() or CertifiedNewton()",
+    ),
+    (
+        lambda p: type(p.rate) is rates.Arow and type(p.loss) is not losses.Hinge,
+        "{rate_name} needs Hinge(), not {loss_name}: use Newton() or CertifiedNewton()",
+    ),
     *RATES,
     # Domains beside the Euclidean map.
     (

@@ -50,6 +50,10 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "coins": lambda: nr.MirrorDescent(
         losses.Logistic(), mirrors.Euclidean(), rates.CoinBetting(), averaging=False
     ),
+    "ridge": lambda: nr.MirrorDescent(
+        losses.Squared(), mirrors.Euclidean(), rates.Ridge(forgetting=0.9), averaging=False
+    ),
+    "aioli": lambda: nr.catalogue.aioli(),
     "targets": lambda: nr.MirrorDescent(losses.Squared(), mirrors.Euclidean(), rates.ScaleFree()),
     "simplex": lambda: nr.MirrorDescent(
         losses.Logistic(), mirrors.Entropy(), rates.InverseSqrt(0.5), dimension=FEATURES

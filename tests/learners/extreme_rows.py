@@ -54,6 +54,11 @@ KINDS: Makers = {
         mirrors.Euclidean(),
         rates.PerCoordinate(0.5, invariant=True),
     ),
+    "ridge": partial(descent, losses.Squared(), mirrors.Euclidean(), rates.Ridge(1e-9)),
+    "newton": partial(
+        descent, losses.Exponential(), mirrors.Euclidean(), rates.Newton(forgetting=0.9)
+    ),
+    "aioli": partial(descent, losses.Logistic(), mirrors.Euclidean(), rates.Aioli()),
     "coin betting": partial(descent, losses.Absolute(), mirrors.Euclidean(), rates.CoinBetting()),
     "scale-free": partial(descent, losses.Squared(), mirrors.Euclidean(), rates.ScaleFree()),
     "implicit": partial(

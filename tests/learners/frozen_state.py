@@ -10,11 +10,13 @@ from noregret.classes import Littlestone
 from noregret.component import Component
 from noregret.learners.dual_store import DualStore
 from noregret.learners.matrix_engines import MatrixEngine
+from noregret.learners.second_order_engine import SecondOrderEngine
 from noregret.tracking import KernelDescent
 
 #: What is no knowledge of learners and estimators: caches, spare room and work space.
 ROOM = {"_weights", "_one", "_storage", "search", "work", "links", "_feeder", "_plans", "_planned"}
 ROOM |= {"_sums", "_reader", "_rule", "_buffers", "_last", "_one_dense", "_codes"}
+ROOM |= {"_whole", "_whole_ahead", "_ahead", "_room"}
 #: Whose turn it is to learn is no part of what was learnt, by whomever.
 TURN = {"_learning_turn"}
 #: Games keep all they know, also under names that learners have their caches under.
@@ -54,7 +56,7 @@ def frozen(thing: Any) -> Any:
         names = ("state", "slots", "accounts")
         parts = [getattr(thing, name) for name in names] + [int(thing.ring[2])]
         return frozen([*parts, rows, thing.book[thing.oldest_first()]])
-    if isinstance(thing, MatrixEngine):
+    if isinstance(thing, MatrixEngine | SecondOrderEngine):
         # Records of features that are not known are room.
         own = dict(vars(thing)) | thing.arrays() | {"capacity": None}
         return frozen(known(own, ROOM))

@@ -18,7 +18,7 @@ from noregret import domains, mirrors, rates
 
 SOURCE = Path(noregret.__file__).parent
 #: Where the class of a map or a rate may be asked for.
-ALLOWED = ("mirrors/", "rates.py", "combinations.py", "vocabulary/words.py")
+ALLOWED = ("mirrors/", "rates/", "combinations.py", "vocabulary/words.py")
 MAPS = {name for name in mirrors.__all__ if isinstance(getattr(mirrors, name), type)}
 RATES = {
     name

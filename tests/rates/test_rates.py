@@ -158,7 +158,16 @@ def test_invariant_rates_do_not_feel_the_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "rate", [*RATES, rates.PerCoordinate(0.5, True), rates.CoinBetting(0.5)], ids=repr
+    "rate",
+    [
+        *RATES,
+        rates.PerCoordinate(0.5, True),
+        rates.CoinBetting(0.5),
+        rates.Ridge(),
+        rates.Newton(),
+        rates.Aioli(),
+    ],
+    ids=repr,
 )
 def test_records_are_frozen_equal_and_portable(rate: Rate) -> None:
     again = type(rate)(**rate.fields())

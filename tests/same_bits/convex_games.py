@@ -14,7 +14,10 @@ from tests.same_bits.examples import Scenarios
 from tests.same_bits.observe import Content, asked, facts, plain
 
 ROUNDS, DIMENSION = 12, 3
-STREAMED = (rates.ScaleFree, rates.CoinBetting)
+STREAMED = (
+    rates.ScaleFree, rates.CoinBetting, rates.Ridge, rates.Newton, rates.CertifiedNewton,
+    rates.Aioli, rates.Arow,
+)  # fmt: skip
 
 
 def _faced(make: Any, curved: bool) -> Content:

@@ -79,6 +79,11 @@ RATES = (
     rates.StronglyConvex(0.7),
     rates.ScaleFree(),
     rates.CoinBetting(),
+    rates.Ridge(forgetting=0.9),
+    rates.Newton(),
+    rates.CertifiedNewton(2.0),
+    rates.Aioli(),
+    rates.Arow(),
 )
 DOMAINS = (
     None,

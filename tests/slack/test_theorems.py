@@ -21,7 +21,7 @@ from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.proof.evidence import Coins
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Measured, Statement
-from noregret.rates import CURVATURE
+from noregret.rates.first_order import CURVATURE
 from tests.truth.claims import bare_theorems
 
 ROUNDS, D = 24, 3

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from noregret import Certificate, domains, mirrors, rates
+from noregret import Certificate, domains, mirrors
 from noregret.proof import bounds
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Measured, Statement
@@ -103,7 +103,7 @@ class Case:
         self.rounds = rounds
         #: The units of the class that `floor(radius)` speaks about, None if all are 1.
         self.sizes: Vector | None = None
-        if isinstance(certificate.rate, (rates.ScaleFree, rates.CoinBetting)):
+        if certificate.rate.scaled():
             # Rows of weight 0 have no say, and the class is larger without them.
             sizes = np.abs(referee.X[referee.weight > 0.0]).max(axis=0, initial=0.0)
             self.sizes = np.where(sizes > 0.0, np.maximum(sizes, 1e-140), 0.0)

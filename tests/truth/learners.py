@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -90,6 +91,13 @@ RATES: dict[str, Part] = {
     "natural": lambda d: rates.Adaptive(),
     "curved": lambda d: rates.StronglyConvex(d.pick(0.01, 1.0, 10.0) * d.size**2),
     "scale-free": lambda d: rates.ScaleFree(),
+    "ridge": lambda d: rates.Ridge(
+        d.pick(1e-9, 0.1, 1.0), d.pick(0.9, 1.0, 1.0), bool(d.pick(0, 1)), bool(d.pick(0, 1))
+    ),
+    "newton": lambda d: rates.Newton(d.pick(0.01, 1.0), bool(d.pick(0, 1)), d.pick(0.9, 1.0)),
+    "certified": lambda d: rates.CertifiedNewton(d.pick(0.5, 8.0), d.pick(1e-3, 1.0)),
+    "aioli": lambda d: rates.Aioli(d.pick(1.0, 8.0), d.pick(0.1, 1.0), d.pick(2.0, math.inf)),
+    "arow": lambda d: rates.Arow(d.pick(0.1, 1.0)),
     "coins": lambda d: rates.CoinBetting(d.pick(1e-3, 1.0)),
     "each": lambda d: rates.PerCoordinate(d.pick(0.3, 2.0), bool(d.pick(0, 0, 1))),
 }
@@ -208,6 +216,14 @@ SCALE_FREE = [
     Combo("sparse64", "logistic", "plain", "coins"),
     Combo("dense64", "absolute", "plain", "coins"),
     Combo("sparse64", "hinge", "plain", "coins"),
+    Combo("sparse64", "squared", "plain", "ridge"),
+    Combo("dense32", "squared", "plain", "ridge"),
+    Combo("dense64", "huber", "plain", "newton"),
+    Combo("sparse64", "logistic", "plain", "newton"),
+    Combo("dense64", "logistic", "plain", "certified"),
+    Combo("sparse64", "squared hinge", "plain", "certified"),
+    Combo("sparse32", "logistic", "plain", "aioli"),
+    Combo("dense64", "hinge", "plain", "arow"),
 ]
 
 #: Descent kept in a set, clipped predictions and implicit steps.

@@ -91,6 +91,7 @@ def test_a_newcomer_has_its_word_without_a_list(monkeypatch: pytest.MonkeyPatch)
             nr.spec("invented-loss", "loss")
         assert error.value.argument == "loss"
         monkeypatch.setattr(nr.rates, "InventedLoss", InventedLoss, raising=False)
+        monkeypatch.setattr(nr.rates, "__all__", [*nr.rates.__all__, "InventedLoss"])
         vocabulary.classes.cache_clear()
         vocabulary._spellings.cache_clear()
         with pytest.raises(ArgumentError, match="is a loss and a rate: say which"):

@@ -17,8 +17,8 @@ SIZED, RAW = "weight × largest |x| of the feature", "weight, in the feature's o
 def effects(learner: Any, sizes: Any = None) -> tuple[Vector, str]:
     """Return weight times size for every feature, and in words what the numbers are.
 
-    The size is the largest |x_i| seen, which learners with a `ScaleFree` or `CoinBetting` rate
-    keep. Where no size is known the weights are returned as they are.
+    The size is the largest |x_i| seen, which learners with a `ScaleFree`, `CoinBetting` or
+    second-order rate keep. Where no size is known the weights are returned as they are.
 
     Args:
         learner: a learner with `weights`, a vector, or a matrix with a column a class.

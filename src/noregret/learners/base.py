@@ -25,7 +25,6 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.proof.other_lines import with_blocks, with_curves
-from noregret.rates import CoinBetting, ScaleFree
 from noregret.rows.examples import Rows, as_rows
 
 #: Up to this many numbers of state a repr has the floor: a certificate reads all of them.
@@ -52,7 +51,7 @@ class Diverged(OverflowError):
 
 def _known_radius(parts: Parts) -> float | None:
     """Return the radius of the learner's own class, None where only the rows will tell."""
-    if isinstance(parts.rate, ScaleFree | CoinBetting):
+    if parts.rate.scaled():
         return None
     extent = math.nan if parts.domain is None else parts.domain.extent()
     return parts.mirror.own_radius() if math.isnan(extent) else extent

@@ -16,6 +16,7 @@ from noregret.combinations import (
 from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
 from noregret.learners.coordinate_engine import CoordinateEngine
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine
+from noregret.learners.second_order_engine import SecondOrderEngine
 from noregret.learners.unit_free_engines import CoinBettingEngine, ScaleFreeEngine
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -28,6 +29,7 @@ OWN: dict[str, type[Engine]] = {
     "coordinate": CoordinateEngine,
     "scale_free": ScaleFreeEngine,
     "coin_betting": CoinBettingEngine,
+    "second_order": SecondOrderEngine,
     "clipped_simplex": ClippedSimplexEngine,
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector
+from noregret.arrays import Vector, aligned
 from noregret.domains import Domain, Everywhere
 from noregret.jit import Call, entry
 from noregret.losses import Loss
@@ -34,13 +34,6 @@ from noregret.rows.examples import Rows
 
 #: A rate inside phi falls in steps of this ratio, so that S is rebuilt rarely.
 STEPS_PER_OCTAVE = 8
-
-
-def _aligned(rows: int, columns: int) -> Vector:
-    """Return zeros aligned to 64 bytes, so that no record straddles two cache lines."""
-    storage = np.zeros(rows * columns + 7)
-    start = -storage.ctypes.data % 64 // 8
-    return storage[start : start + rows * columns].reshape(rows, columns)
 
 
 def room_for(dimension: int) -> int:
@@ -95,7 +88,7 @@ class Engine:
 
     def begin(self, dimension: int) -> None:
         """Allocate the state of a learner that has seen nothing."""
-        self._storage = _aligned(room_for(dimension), self.columns)
+        self._storage = aligned(room_for(dimension), self.columns)
         self.state = self._storage[:dimension]
         self.slots = self.new_slots()
         self.work = np.zeros(self.work_shape)
@@ -110,6 +103,11 @@ class Engine:
         """Number of known features."""
         return len(self.state)
 
+    @property
+    def size(self) -> int:
+        """About how many numbers `arrays` has."""
+        return self.state.size
+
     def grow(self, dimension: int) -> None:
         """Make room for more features, with capacity to spare, or drop unused ones.
 
@@ -117,7 +115,7 @@ class Engine:
         zeros and no sum changes.
         """
         if len(self._storage) < dimension:
-            self._storage = _aligned(room_for(dimension), self.columns)
+            self._storage = aligned(room_for(dimension), self.columns)
             self._storage[: len(self.state)] = self.state
         self.state = self._storage[:dimension]
         self._rule = None
@@ -225,8 +223,7 @@ class Engine:
     def sum_of_iterates(self) -> Vector:
         """Return the sum of the weights played since `begin`."""
         values = self.state[:, self.value_column]
-        total: Vector = self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column]
-        return total
+        return np.asarray(self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column])
 
     def evidence(self) -> Evidence:
         """Return what certificates need of this state beside the ledger and Z."""
@@ -257,6 +254,9 @@ class Engine:
     def prediction(self) -> Call | None:
         """Return the kernel that predicts a row, if any, and its arguments before that row."""
         return None
+
+    def predictions(self, rows: Rows) -> Vector | None:
+        """Return the predictions for rows, None if `finish` makes them of <w, x>."""
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""

@@ -55,6 +55,7 @@ _POLICIES = ("ArmFeatureBandit", "ContextualBandit")
 _SWITCHES = {"blocks", "lazy", "conservative", "averaging", "implicit", "fixed"}
 _PAST = ("past_gradient", "past_iterates")
 _NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", "heap", "groups", *_PAST}
+_NUMBERS |= {"triangle", "target"}
 #: Sums of a ledger that stay finite: a learner refuses the row that would overflow them.
 _FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLACK]
 

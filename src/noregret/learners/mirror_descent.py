@@ -138,7 +138,7 @@ class MirrorDescent(SingleRowLearner[float]):
         # whichever reads less memory.
         if rows.trusted == len(rows):
             return rows, None
-        if self._engine is None or self._engine.state.size <= rows.values.size:
+        if self._engine is None or self._engine.size <= rows.values.size:
             return rows, self._arrays()
         return sound_rows(rows, 0), None
 
@@ -178,8 +178,12 @@ class MirrorDescent(SingleRowLearner[float]):
         """Return the prediction for each row with the weights of the coming round.
 
         It is <w, x>, at most `clip`; `ScaleFree` adds `offset` for real targets and stays within
-        their range.
+        their range, as `Ridge` does; `Aioli` and an anticipating `Ridge` correct it, see there.
         """
+        if self._engine is not None:
+            found = self._engine.predictions(self._readable(as_rows(X)))
+            if found is not None:
+                return found
         finished: Vector = self._finished(self._products(X))
         return finished
 

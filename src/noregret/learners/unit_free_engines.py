@@ -21,7 +21,10 @@ from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
 class SizedEngine(Engine):
-    """Base of the engines whose class is sum (m_i u_i)^2 <= radius^2; they keep no average."""
+    """Base of the engines whose class is sum (m_i u_i)^2 <= radius^2; they keep no average.
+
+    Column 0 is theta = -Z.
+    """
 
     #: Column of the largest |x_i|.
     size_column: int
@@ -29,7 +32,11 @@ class SizedEngine(Engine):
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
-        raise NotImplementedError
+        largest = self.state[:, self.size_column]
+        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
+        # These weights do not depend on the ledger.
+        weights: Vector = self.sizes() * self.weights(np.zeros(0))
+        return self.length_of(self.state[:, 0]), norm_upper(weights, 2.0), smallest
 
     def sizes(self) -> Vector:
         """Return max(largest |x_i| seen, SMALLEST_SIZE) of each feature, 0 for one never seen."""
@@ -133,13 +140,6 @@ class CoinBettingEngine(SizedEngine):
         weights = np.empty(len(self.state))
         coin_betting.read_weights(self.rate, self.state, self.slots, weights)
         return weights
-
-    def scaled_lengths(self) -> tuple[float, float, float]:
-        """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
-        largest = self.state[:, self.size_column]
-        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
-        length = self.length_of(self.state[:, coin_betting.Column.THETA])
-        return length, norm_upper(self.sizes() * self.weights(), 2.0), smallest
 
     def evidence(self) -> Bets:
         """Return the lengths in units of the features' sizes, and the terms of the theorem."""

@@ -25,8 +25,9 @@ def weights(
     """Draw the largest weights, each times the size of its feature, the largest on top.
 
     A weight says nothing without the unit of its feature; weight times size is how far the
-    feature moves the prediction at its largest. `ScaleFree` and `CoinBetting` know the largest
-    |x_i| seen; with another rate give `sizes`, or the axis says that the weights are as they are.
+    feature moves the prediction at its largest. `ScaleFree`, `CoinBetting` and second-order rates
+    know the largest |x_i| seen; with another rate give `sizes`, or the axis says that the weights
+    are as they are.
 
     Args:
         learner: a learner with `weights`.

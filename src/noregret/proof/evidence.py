@@ -20,7 +20,7 @@ from noregret.norms import norm_upper
 from noregret.proof.bounds import theorem_bounds
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
-from noregret.rates import CURVATURE, LARGEST_BET
+from noregret.rates.first_order import CURVATURE, LARGEST_BET
 from noregret.rounding import SMALLEST, UNDERFLOW, down, grown, rounding_error
 
 if TYPE_CHECKING:

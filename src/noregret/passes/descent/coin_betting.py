@@ -23,7 +23,7 @@ from noregret.passes.rounds import LARGEST_GRADIENT, Round, enter_round, playabl
 from noregret.passes.rows import Row, fetch_ahead, place
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
-from noregret.rates import CURVATURE, CoinBetting
+from noregret.rates.first_order import CURVATURE, CoinBetting
 
 
 class Column(IntEnum):

@@ -1,0 +1,40 @@
+"""Learning rates: how far a step goes, from the round, the gradients or the curvature seen."""
+
+from __future__ import annotations
+
+from noregret.rates.base import UNBOUNDED, Rate
+from noregret.rates.first_order import (
+    Adaptive,
+    CoinBetting,
+    Constant,
+    Doubling,
+    InverseSqrt,
+    PerCoordinate,
+    ScaleFree,
+    StronglyConvex,
+)
+from noregret.rates.second_order import (
+    Aioli,
+    Arow,
+    CertifiedNewton,
+    Newton,
+    Ridge,
+)
+
+__all__ = [
+    "UNBOUNDED",
+    "Adaptive",
+    "Aioli",
+    "Arow",
+    "CertifiedNewton",
+    "CoinBetting",
+    "Constant",
+    "Doubling",
+    "InverseSqrt",
+    "Newton",
+    "PerCoordinate",
+    "Rate",
+    "Ridge",
+    "ScaleFree",
+    "StronglyConvex",
+]
