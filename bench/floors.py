@@ -6,10 +6,9 @@ plus ||m w||^2 / 2, and the class ||m u||_2 <= B has B = ||m w||_2, so that w is
 are floors in units of the loss of w. Nobody knows m in advance: parabolas have the units of the
 rows so far.
 
-`K` are blocks of that many rows, with parabolas for the radius B alone; `default` are those that
-`blocks=True` keeps (262,144 features, radii 4, 16 and 64), beside the lines at the same blocks.
-Times are of the default, a row, and of a print. Streams are in the folder that NOREGRET_DATA
-names.
+`K` are blocks of that many rows, with parabolas for the radius B alone; `lines` and `parabolas`
+are what `blocks="parabolas"` keeps, at blocks of 262,144 features, for radii 4, 16 and 64. Times
+are of these, a row, and of a print. Streams are in the folder that NOREGRET_DATA names.
 """
 
 from __future__ import annotations

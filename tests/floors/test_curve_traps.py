@@ -129,12 +129,37 @@ def test_a_radius_needs_blocks() -> None:
         nr.certify(X, Y, np.zeros(6), LOGISTIC, blocks=True, radius=-1.0)
 
 
+@pytest.mark.parametrize(
+    ("loss", "blocks", "radius", "sums", "widest"),
+    [
+        (LOGISTIC, "parabolas", None, 3, 512),
+        (LOGISTIC, True, 2.0, 1, 128),
+        (nr.losses.Squared(), True, None, 1, 128),
+        (LOGISTIC, True, None, 0, 0),
+        (nr.losses.Hinge(), True, 2.0, 0, 0),
+    ],
+)
+def test_parabolas_are_made_where_they_are_asked_for_or_cheap(
+    loss: Any, blocks: Any, radius: Any, sums: int, widest: int
+) -> None:
+    for width, expected in ((min(widest, 130), sums), (widest + 1, 0)):
+        certifier = Certifier(loss, blocks=blocks, radius=radius)
+        certifier.add(np.ones((2, max(width, 1))), np.ones(2), np.zeros(2))
+        assert len(certifier.certificate().curves) == expected
+
+
+def test_only_curved_losses_have_parabolas() -> None:
+    with pytest.raises(ValueError, match="Hinge has no parabolas below it: give True"):
+        Certifier(nr.losses.Hinge(), blocks="parabolas")
+    with pytest.raises(ValueError, match="expected True, False or 'parabolas'"):
+        Certifier(LOGISTIC, blocks="curves")
+
+
 def test_too_many_features_have_lines_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert block_curves.WIDEST == 512
-    monkeypatch.setattr(block_curves, "WIDEST", 4)
+    monkeypatch.setattr(block_curves.BlockCurves.__init__, "__defaults__", (None, 1 << 18, 4))
     random = np.random.default_rng(12)
     rows, y = random.normal(size=(5, 5)), np.ones(5)
-    certifier = Certifier(LOGISTIC, blocks=True)
+    certifier = Certifier(LOGISTIC, blocks="parabolas")
     certifier.add(rows[:, :4], y, np.zeros(5))
     assert len(certifier.certificate().curves) == 3
     certifier.add(rows, y, np.zeros(5))
@@ -142,7 +167,7 @@ def test_too_many_features_have_lines_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert not certificate.curves and list(certificate.floors(1.0)) == [
         "predictions", "blocks of rows"
     ]  # fmt: skip
-    again = Certifier(LOGISTIC, blocks=True)
+    again = Certifier(LOGISTIC, blocks="parabolas")
     again.restore(certifier.arrays())
     assert not again.certificate().curves
 

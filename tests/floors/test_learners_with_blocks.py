@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.floors import BlockCurves, BlockLines
+from noregret.floors import BlockLines
+from noregret.floors.pending import Pending
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS
 
@@ -50,12 +51,20 @@ MAKERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=MAKERS)
+#: Every learner with lines, those with a curved loss with parabolas, too.
+KEPT = [(name, True) for name in MAKERS] + [
+    (name, "parabolas") for name in MAKERS if name not in ("entropy", "leader")
+]
+
+
+@pytest.fixture(params=KEPT, ids=lambda one: f"{one[0]}, {one[1]}")
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that makes a learner; its blocks hold a few rows."""
-    monkeypatch.setattr(BlockLines.__init__, "__defaults__", (37, 1.0))
-    monkeypatch.setattr(BlockCurves.__init__, "__defaults__", (None, 37))
-    return MAKERS[request.param]
+    begin = Pending.__init__
+    monkeypatch.setattr(Pending, "__init__", lambda self, size: begin(self, 37))
+    name, kept = request.param
+    maker = MAKERS[name]
+    return lambda blocks=False, **more: maker(blocks=blocks and kept, **more)
 
 
 def draw(seed: int = 0) -> tuple[Any, Any, Any]:
@@ -244,3 +253,15 @@ def test_damaged_blocks_are_refused(name: str, damage: Any, found: str) -> None:
     arrays = arrays | {name: damage(arrays[name].copy())}
     with pytest.raises(ValueError, match=found):
         nr.MirrorDescent._from_file(header, arrays)
+
+
+def test_a_closed_block_leaves_no_row_in_the_file(make: Any, tmp_path: Path) -> None:
+    learner = learnt(make, blocks=True)
+    before = learner.certificate().floor(1.0)
+    learner.close_block()
+    learner.save(tmp_path / "model.nr")
+    again = nr.load(tmp_path / "model.nr")
+    assert len(again._lines.pending) == 0 and again._lines.rounds == again.rounds == ROWS
+    assert 0.9 * before <= again.certificate().floor(1.0) <= before * (1.0 + 1e-9)
+    again.learn(*draw(1))
+    assert again._lines.rounds == 2 * ROWS

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.floors import BlockLines, JointScores, SeparateScores
 from noregret.floors.lines import FACTORS
+from noregret.floors.pending import Pending
 from noregret.floors.planes import Planes
 from noregret.proof.statement import BLOCKS, PREDICTIONS
 
@@ -28,8 +28,8 @@ RATES = [nr.rates.ScaleFree(), nr.rates.Adaptive()]
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in (JointScores, SeparateScores, BlockLines):
-        monkeypatch.setattr(kind.__init__, "__defaults__", (37, 1.0))
+    begin = Pending.__init__
+    monkeypatch.setattr(Pending, "__init__", lambda self, size: begin(self, min(size, 37)))
 
 
 def draw(seed: int = 0) -> tuple[Any, Any, Any]:
@@ -87,7 +87,7 @@ def test_one_block_of_all_rows_is_close_to_the_regularised_optimum(loss: Any) ->
     X, y, weight = draw()
     X /= np.abs(X).max(axis=0)
     one = learner(loss, RATES[1])
-    one._lines = type(one._lines)(loss, 10**6)
+    one._lines.pending.size = 10**6
     one.learn(X, y, weight)
     best = nr.hindsight(X, y, loss, l2=1.0, weight=weight, tol=1e-6)
     found = one.certificate().regularized_floor(1.0)
@@ -118,7 +118,7 @@ def test_a_score_added_later_belongs_to_the_losses_of_later_rows(loss: Any, size
     X, y, weight = draw()
     early, late = (X[:40], np.minimum(y[:40], 1), weight[:40]), (X[40:], y[40:], weight[40:])
     one = nr.MatrixDescent(loss, outputs=2, blocks=True)
-    one._lines = type(one._lines)(loss, size)
+    one._lines.pending.size = size
     one.learn(*early)
     one.grow(CLASSES)
     one.learn(*late)

@@ -44,6 +44,7 @@ def learn(
     k: int | None,
     average: bool,
     blocks: bool,
+    rowless: bool,
     class_radius: float | None,
     passes: int,
     holdout: float | None,
@@ -77,6 +78,7 @@ def learn(
         "k": k,
         "average": average or None,
         "blocks": blocks or None,
+        "rowless": rowless or None,
         "classes": classes,
     }
     said = {name: value for name, value in chosen.items() if value is not None}

@@ -150,6 +150,11 @@ _LEARNERS = (
     _learner("average", help="Keep the average of all weights, for predict --average.", kind=bool),
     _learner("blocks", help=_BLOCKS, kind=bool),
     _learner(
+        "rowless",
+        help="Keep no example in the model file: end the block of --blocks at every save.",
+        kind=bool,
+    ),
+    _learner(
         "class_radius",
         help="Size of the predictors the floor speaks of.",
         kind=float,

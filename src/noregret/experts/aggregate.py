@@ -97,7 +97,7 @@ class Aggregate(Readable):
         learners: Sequence[Any],
         loss: Loss | None = None,
         mirror: mirrors.Mirror | None = None,
-        blocks: bool = False,
+        blocks: bool | str = False,
     ) -> None:
         """Make an aggregate of learners with `learn`, `predict` and `loss`.
 
@@ -250,9 +250,16 @@ class Aggregate(Readable):
         return self._mixer.forecast(np.column_stack(made))
 
     @property
-    def blocks(self) -> bool:
-        """Whether lines under blocks of rows are kept, which raise the floor."""
+    def blocks(self) -> bool | str:
+        """Whether lines under blocks of rows are kept, which raise the floor, or "parabolas"."""
         return self._book.blocks
+
+    def close_block(self) -> None:
+        """End all blocks of rows held back: a file saved now holds no row."""
+        self._book.close_block()
+        for learner in self.learners:
+            if hasattr(learner, "close_block"):
+                learner.close_block()
 
     def certificate(self, thorough: bool = True) -> AggregateCertificate:
         """Return the certificate of the mixture, with the regret against the best learner.

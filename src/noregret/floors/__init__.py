@@ -3,7 +3,7 @@
 from noregret.floors.block_curves import BlockCurves
 from noregret.floors.block_lines import BlockLines
 from noregret.floors.blocks import Blocks
-from noregret.floors.choice import lines_below
+from noregret.floors.choice import as_blocks, lines_below
 from noregret.floors.score_blocks import JointScores, ScoreBlocks, SeparateScores
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "JointScores",
     "ScoreBlocks",
     "SeparateScores",
+    "as_blocks",
     "lines_below",
 ]

@@ -16,14 +16,15 @@ _CURVES = "curves_"
 class BlockCurves(BlockLines):
     """The lines and the parabolas of all rows so far.
 
-    There are no parabolas once rows had more than 512 columns: they take two numbers for every
-    pair of columns.
+    There are no parabolas once rows had more columns than `widest`: they take two numbers for
+    every pair of columns.
 
     Args:
         loss: one with a conjugate and curvature.
         radius: of the class ||u||_2 <= radius, finite and above 0, for which parabolas are made
             [default: not known: 4, 16 and 64 in units of the largest |x_i|].
         size: stored features with which a block is full, at least 1 [default: 262,144].
+        widest: the most columns that rows may have for parabolas, 512 or less [default: 512].
 
     >>> import numpy as np, noregret as nr
     >>> from noregret.rows.examples import as_rows
@@ -33,9 +34,11 @@ class BlockCurves(BlockLines):
     [2.0]
     """
 
-    def __init__(self, loss: Loss, radius: float | None = None, size: int = BLOCK) -> None:
+    def __init__(
+        self, loss: Loss, radius: float | None = None, size: int = BLOCK, widest: int = WIDEST
+    ) -> None:
         super().__init__(loss, size)
-        self._loss, self._radius = loss, radius
+        self._loss, self._radius, self._widest = loss, radius, widest
         self._parabolas: Parabolas | None = self._fresh()
 
     def _fresh(self) -> Parabolas:
@@ -57,7 +60,7 @@ class BlockCurves(BlockLines):
 
     def _widen(self, width: int) -> None:
         super()._widen(width)
-        if width > WIDEST:
+        if width > self._widest:
             self._parabolas = None
         elif self._parabolas is not None:
             self._parabolas.widen(width)

@@ -43,6 +43,16 @@ _OF_RADIUS = set(Sums._fields) - {"sizes"}
 WIDEST = 512
 
 
+def is_parabola(loss: Loss) -> bool:
+    """Tell whether a loss is its own parabola, for every class.
+
+    >>> import noregret as nr
+    >>> is_parabola(nr.losses.Squared()), is_parabola(nr.losses.Logistic())
+    (True, False)
+    """
+    return loss.curvature_below(1.0, 0.0, -math.inf, math.inf) > 0.0
+
+
 class Parabolas:
     """The sums of the parabolas of all blocks so far, one for each radius.
 
@@ -66,8 +76,8 @@ class Parabolas:
 
     def __init__(self, loss: Loss, radii: Sequence[float] = RADII, measured: bool = True) -> None:
         self.loss = loss
-        everywhere = loss.curvature_below(1.0, 0.0, -math.inf, math.inf) > 0.0
         # A loss that is its own parabola needs no radius, and has errors in units of its rows.
+        everywhere = is_parabola(loss)
         self.radii = (math.inf,) if everywhere else tuple(radii)
         self.measured = measured or everywhere
         self.width = 0

@@ -58,7 +58,7 @@ class Planes(Lines):
         """Choose the slopes of a block, from these on, and enter its planes; return the slopes."""
         rows, y, weight, _ = given
         units = Rows(rows.indptr, rows.indices, np.empty(rows.stored), rows.width, len(rows))
-        held_rows.measure_scores(block(rows), self.sizes, self.theta, units.values)
+        held_rows.measure_scores(block(rows), weight, self.sizes, self.theta, units.values)
         scale, squares = weight / self.strength, np.empty(len(y))
         dual.squares(block(units), squares)
         slopes = np.zeros((len(y), self.outputs)) if slopes is None else slopes

@@ -15,7 +15,7 @@ from noregret.arrays import Vector, as_whole
 from noregret.combinations import Parts
 from noregret.files import store
 from noregret.files.fields import Arrays, Header, Saved, Setting
-from noregret.floors import lines_below
+from noregret.floors import as_blocks, lines_below
 from noregret.learners.fields import Blocks
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
@@ -66,11 +66,13 @@ class Learner(Saved):
 
     _KIND = "learner"
 
-    def __init__(self, parts: Parts, dimension: Any, blocks: bool = False) -> None:
+    def __init__(self, parts: Parts, dimension: Any, blocks: bool | str = False) -> None:
         """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
         #: Lines under blocks of rows, None where only those at the predictions are kept.
-        self._lines = lines_below(parts.loss, _known_radius(parts)) if blocks else None
+        self._blocks = as_blocks(blocks)
+        radius = _known_radius(parts)
+        self._lines = lines_below(parts.loss, self._blocks, radius) if blocks else None
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
         self._growable = parts.growable()
@@ -102,9 +104,9 @@ class Learner(Saved):
         return self._parts.mirror
 
     @property
-    def blocks(self) -> bool:
-        """Whether lines under blocks of rows are kept, which raise the floor."""
-        return self._lines is not None
+    def blocks(self) -> bool | str:
+        """Whether lines under blocks of rows are kept, which raise the floor, or "parabolas"."""
+        return self._blocks
 
     @property
     def dimension(self) -> int:
@@ -283,6 +285,15 @@ class Learner(Saved):
         """Return copies of the arrays of the blocks, none before the first row."""
         kept = {} if self._lines is None or self.rounds == 0 else self._lines.arrays()
         return {f"{_BLOCKS}{name}": array for name, array in kept.items()}
+
+    def close_block(self) -> None:
+        """End the block of rows held back: a file saved now holds no row.
+
+        What they prove is kept. The floor may be lower than with whole blocks, and a run that
+        closed blocks has other bits than one that did not.
+        """
+        if self._lines is not None:
+            self._lines.close()
 
     def _restore_blocks(self, arrays: Arrays) -> None:
         """Restore the arrays of the blocks from a file or a copy."""

@@ -52,7 +52,7 @@ GAMES = {
 _NAMED = ("learner", "game", "bandit")
 #: Policies that are stored in the extra part of their learner.
 _POLICIES = ("ArmFeatureBandit", "ContextualBandit")
-_SWITCHES = {"blocks", "lazy", "conservative", "averaging", "implicit", "fixed"}
+_SWITCHES = {"lazy", "conservative", "averaging", "implicit", "fixed"}
 _PAST = ("past_gradient", "past_iterates")
 _NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", "heap", "groups", *_PAST}
 _NUMBERS |= {"triangle", "target"}

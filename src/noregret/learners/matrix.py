@@ -123,7 +123,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
         dimension: int | None = None,
         conservative: bool = False,
         implicit: bool = False,
-        blocks: bool = False,
+        blocks: bool | str = False,
     ) -> None:
         """Make a learner.
 
@@ -138,8 +138,8 @@ class MatrixDescent(SingleRowLearner[Vector]):
             conservative: update on mistakes only [default: False].
             implicit: step by the slopes at the new weights, argmin D(W, W_t) + eta f_t(W)
                 [default: False].
-            blocks: raise the floor by lines under blocks of rows, which takes the time of about
-                five passes and 3 MB of rows held back [default: False].
+            blocks: raise the floor by lines under blocks of rows, for 1 to 4 us a row and 3 MB of
+                rows held back; or "parabolas", see `nr.certify` [default: False].
         """
         super().__init__(
             MatrixCombination(
@@ -240,7 +240,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
         """
         parts, state, slots, ledger = two_classes(learner)
         width = learner.dimension if learner._fixed else None
-        matrix = cls(*parts, outputs=2, dimension=width, blocks=learner.blocks)
+        matrix = cls(*parts, outputs=2, dimension=width, blocks=bool(learner.blocks))
         if isinstance(learner._lines, BlockLines):
             matrix._lines = SeparateScores.of_two_classes(parts[0], learner._lines)
         matrix._ledger = ledger

@@ -268,6 +268,8 @@ class Record:
             for group in ("names", "metrics", "held_metrics")
             for name, array in getattr(self, group).items()
         }
+        if self.spec.rowless:
+            learner.close_block()
         learner.save(path, Extra({"stream": header}, arrays))
 
 

@@ -19,7 +19,7 @@ from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_co
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
 from noregret.turns import one_at_a_time
-from noregret.vocabulary.learners import GRID
+from noregret.vocabulary.presets import GRID
 from noregret.vocabulary.words import spec
 
 

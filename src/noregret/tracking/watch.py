@@ -106,7 +106,8 @@ class Watch:
         squared = type(loss) is Squared
         #: Without rows in memory blocks raise the floor; for the square loss moments are exact.
         self._one_pass = one_pass
-        self._certifier = Certifier(loss, blocks=one_pass and not squared)
+        blocks = one_pass and not squared
+        self._certifier = Certifier(loss, None, blocks, radius if blocks else None)
         self._moments = Moments() if one_pass and squared else None
         #: Consecutive parts from round `_dropped` on: those learnt and needed again, and those not
         #: yet learnt.

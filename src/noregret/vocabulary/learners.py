@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.arguments import ArgumentError, meant
+from noregret.vocabulary.presets import GRID, PRESETS, PRESETS_OF_SEVERAL
 from noregret.vocabulary.words import Word, find, first_field, listed, spec, spelt
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _TUNED = ("eta", "scale", "sigma")
 
 #: Updates of `MirrorDescent`, then those of `DualAscent`.
 DESCENTS = ("descent", "agile", "mistakes")
-#: Not one rate but many, each with a learner of its own.
-GRID = "grid"
 ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
 #: What several classes go with.
 _OF_SEVERAL = {
@@ -145,6 +144,7 @@ class Spec:
         average: keep the average of all weights played, which takes twice the memory.
         classes: number of classes from the beginning, others may join [default: 0].
         blocks: raise the floor by lines under blocks of rows held back.
+        rowless: end the block wherever a model is saved, so that its file holds no row.
 
     >>> str(Spec(loss="log_loss", rate="constant:0.5").make().rate)
     'Constant(eta=0.5)'
@@ -162,9 +162,12 @@ class Spec:
     average: bool = False
     classes: int = 0
     blocks: bool = False
+    rowless: bool = False
 
     def __post_init__(self) -> None:
         """Spell the words as we do, or refuse them."""
+        if self.rowless and not self.blocks:
+            raise ArgumentError("rowless", "is about the rows that blocks hold back")
         for name in ("loss", "mirror", "rate"):
             text = getattr(self, name)
             plain = text is None or (name == "rate" and text.lower() == GRID)
@@ -303,24 +306,6 @@ class Spec:
 
 #: Whose words are listed.
 KINDS = ("loss", "mirror", "rate", "learner")
-#: Learners by the names people know them by; what follows a colon overrides.
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "default": {},
-    "ogd": {"rate": "constant", "eta": 0.1},
-    "sgd": {"rate": "inverse-sqrt"},
-    "adagrad": {"rate": "per-coordinate"},
-    "perceptron": {"loss": "hinge", "rate": "constant", "update": "mistakes"},
-    "pa": {"loss": "hinge", "update": "exact"},
-    "pa2": {"loss": "squared-hinge", "update": "exact"},
-    "leader": {"update": "leader"},
-    "coin-betting": {"rate": "coin-betting"},
-    "grid": {"rate": GRID},
-    "softmax": {"loss": "softmax"},
-    "one-against-rest": {"loss": "one-against-rest"},
-    "multiclass-hinge": {"loss": "multiclass-hinge"},
-}
-#: Where the loss of several classes is another than that of two, one against the rest.
-_PRESETS_OF_SEVERAL: Mapping[str, Mapping[str, Any]] = {"perceptron": {"loss": "multiclass-hinge"}}
 
 
 def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -> Spec:
@@ -332,7 +317,8 @@ def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -
     >>> parse_spec("ball/adaptive:radius=10", "hinge")
     ... # doctest: +NORMALIZE_WHITESPACE
     Spec(loss='hinge', mirror='ball', radius=10.0, rate='adaptive', eta=None, update='descent',
-         C=None, k=None, features=0, average=False, classes=0, blocks=False)
+         C=None, k=None, features=0, average=False, classes=0, blocks=False,
+         rowless=False)
     """
     name, _, rest = text.partition(":")
     mirror, slash, rate = name.partition("/")
@@ -342,7 +328,7 @@ def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -
         raise ArgumentError("learner", reason, text, "learner")
     chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[preset])
     if several:
-        chosen |= _PRESETS_OF_SEVERAL.get(preset, {})
+        chosen |= PRESETS_OF_SEVERAL.get(preset, {})
     kinds = {field.name: str(field.type) for field in fields(Spec) if "bool" not in str(field.type)}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
@@ -376,7 +362,8 @@ def words(kind: str) -> list[Word]:
     Args:
         kind: "loss", "mirror", "rate" or "learner".
 
-    >>> words("rate")[0].usage, words("rate")[0].about
+    >>> constant = next(word for word in words("rate") if word.name == "constant")
+    >>> constant.usage, constant.about
     ('constant[:eta=1]', 'The constant rate eta, above 0 [default: 1].')
     """
     if kind not in KINDS:

@@ -48,16 +48,18 @@ def measure(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyped-def]
 
 
 @kernel(counted=False)
-def measure_scores(rows, sizes, theta, scaled):  # type: ignore[no-untyped-def]
+def measure_scores(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyped-def]
     """As `measure`, where theta has a column a score."""
-    begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
     outputs = np.uint64(theta.shape[1])
-    for k in range(begin, end):
-        j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
-        if size > sizes[j]:
-            for column in range(outputs):
-                theta[j, column] *= sizes[j] / size
-            sizes[j] = size
+    for t in range(np.uint64(weight.shape[0])):
+        if weight[t] > 0.0:
+            for k in range(rows.indptr[t], rows.indptr[t + _1]):
+                j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
+                if size > sizes[j]:
+                    for column in range(outputs):
+                        theta[j, column] *= sizes[j] / size
+                    sizes[j] = size
+    begin, end = rows.indptr[_0], rows.indptr[rows.indptr.shape[0] - _1]
     for k in range(begin, end):
         x = rows.values[k]
         scaled[k] = x / max(sizes[np.uint64(rows.indices[k])], SMALLEST_SIZE)
