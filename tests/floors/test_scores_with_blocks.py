@@ -208,3 +208,17 @@ def test_a_closed_block_keeps_no_row_and_the_floor_holds(loss: Any) -> None:
     one._lines.close()
     assert len(one._lines.pending) == 0 and one._lines.rounds == ROWS
     assert 0.9 * before <= one.certificate().floor(2.0) <= before + 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
+def test_a_row_of_weight_0_leaves_the_units_alone(loss: Any) -> None:
+    X, y, weight = draw()
+    weight[5] = 0.0
+    outlier = X.copy()
+    outlier[5] *= 1e6
+    floors = []
+    for rows in (X, outlier):
+        one = learner(loss)
+        one.learn(rows, y, weight)
+        floors.append(one.certificate().floors(1.0)[BLOCKS])
+    assert floors[0] == pytest.approx(floors[1], rel=1e-9) and floors[0] > 0.0

@@ -102,6 +102,15 @@ class Memory(NamedTuple):
     room: Vector
 
 
+class Reading(NamedTuple):
+    """What a prediction reads, and room for work."""
+
+    state: Vector
+    slots: Vector
+    triangle: Triangle
+    room: Vector
+
+
 class Measured(NamedTuple):
     """Sums over a row: x^2, |x|, |x| / m, (x / m)^2; its first feature; how many m grow."""
 
@@ -326,16 +335,17 @@ def predicted(rate, slots, raw, length, mass):  # type: ignore[no-untyped-def]
 
 
 @kernel(inner=True, counted=False)
-def _foretell(rate, state, slots, triangle, room, indices, values, begin, end):  # type: ignore[no-untyped-def]
+def _foretell(rate, reading, indices, values, begin, end):  # type: ignore[no-untyped-def]
     """Return the prediction for one row of columns and values, as far as its sizes are known."""
+    state, slots = reading.state, reading.slots
     width = np.uint64(state.shape[0])
     first = width
     for k in range(begin, end):
         i, x = np.uint64(indices[k]), np.float64(values[k])
         if i < width and state[i, _SIZE] > 0.0 and x != 0.0:
             first = min(first, i)
-            room[_LEFT, i] = x
-    raw, square = solve(triangle, room, first, width)
+            reading.room[_LEFT, i] = x
+    raw, square = solve(reading.triangle, reading.room, first, width)
     return predicted(rate, slots, raw, square / (slots[Scalar.SCALE] * rate.keep()), 1.0)
 
 
@@ -349,25 +359,24 @@ def predict_row(rate, state, slots, triangle, indices, values):  # type: ignore[
         if np.uint64(indices[k]) >= np.uint64(state.shape[0]):
             return np.nan
     room = np.zeros((ROOMS, triangle.upper.shape[1]))
-    return _foretell(rate, state, slots, triangle, room, indices, values, _0, count)
+    reading = Reading(state, slots, triangle, room)
+    return float(_foretell(rate, reading, indices, values, _0, count))
 
 
 @kernel
 def predict_rows(rate, state, slots, triangle, rows, predictions):  # type: ignore[no-untyped-def]
     """Write the prediction for each row of a block."""
-    room = np.zeros((ROOMS, triangle.upper.shape[1]))
+    reading = Reading(state, slots, triangle, np.zeros((ROOMS, triangle.upper.shape[1])))
     columns = np.arange(rows.width)
     for t in range(np.uint64(predictions.shape[0])):
-        predictions[t] = _foretell_in(
-            rate, state, slots, triangle, room, rows.values, rows, columns, t
-        )
+        predictions[t] = _foretell_in(rate, reading, rows.values, rows, columns, t)
 
 
 @kernel(inline=True)
-def _foretell_in(rate, state, slots, triangle, room, values, rows, columns, t):  # type: ignore[no-untyped-def]
+def _foretell_in(rate, reading, values, rows, columns, t):  # type: ignore[no-untyped-def]
     if values.ndim == 2:
         end = np.uint64(values.shape[1])
-        return _foretell(rate, state, slots, triangle, room, columns, values[t], _0, end)
+        return _foretell(rate, reading, columns, values[t], _0, end)
     else:
         begin, end = rows.indptr[t], rows.indptr[t + _1]
-        return _foretell(rate, state, slots, triangle, room, rows.indices, values, begin, end)
+        return _foretell(rate, reading, rows.indices, values, begin, end)

@@ -52,7 +52,7 @@ def measure_scores(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyp
     """As `measure`, where theta has a column a score."""
     outputs = np.uint64(theta.shape[1])
     for t in range(np.uint64(weight.shape[0])):
-        if weight[t] > 0.0:
+        if weight[t] != 0.0:
             for k in range(rows.indptr[t], rows.indptr[t + _1]):
                 j, size = np.uint64(rows.indices[k]), abs(rows.values[k])
                 if size > sizes[j]:
