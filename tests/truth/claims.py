@@ -17,7 +17,7 @@ from noregret import Certificate, domains, mirrors
 from noregret.proof import bounds
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Measured, Statement
-from noregret.rates import UNBOUNDED
+from noregret.rates.base import UNBOUNDED
 from tests.truth.comparators import Class, comparators
 from tests.truth.referee import Referee, fractions, relative_entropy
 from tests.truth.streams import Played

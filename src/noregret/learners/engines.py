@@ -28,7 +28,8 @@ from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.passes.switches import Averages, Dropped, Kept, distance
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 from noregret.rounding import rounding_error
 from noregret.rows.examples import Rows
 

@@ -19,7 +19,8 @@ from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import LARGEST_NORM, settle
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 from noregret.turns import one_at_a_time
 
 

@@ -24,7 +24,7 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, measured, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines, listed
-from noregret.rates import UNBOUNDED
+from noregret.rates.base import UNBOUNDED
 from noregret.rounding import exact
 
 

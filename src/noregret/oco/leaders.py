@@ -28,6 +28,7 @@ from noregret.oco.losses import (
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import GameSetting, settle
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement
+from noregret.rates.base import UNBOUNDED
 from noregret.turns import one_at_a_time
 
 Minimizer = Callable[[ConvexFunction, Vector], ArrayLike]
@@ -80,7 +81,7 @@ class Past:
     def value(self, w: Vector) -> float:
         """Return the sum of the losses and of R / eta at w, up to a constant."""
         total = self._varying(w)
-        if self.eta < rates.UNBOUNDED:
+        if self.eta < UNBOUNDED:
             total += self.setting.mirror.regularizer(w, self.eta)
         return total
 
@@ -89,7 +90,7 @@ class Past:
         total = self.c * w + self.b
         for loss in self.others:
             total = total + np.asarray(loss.subgradient(w), np.float64)
-        if self.eta < rates.UNBOUNDED:
+        if self.eta < UNBOUNDED:
             total = total + self.setting.mirror.inverse_link(w) / self.eta
         return total
 
@@ -98,7 +99,7 @@ class Past:
         mirror, domain = self.setting.mirror, self.setting.domain
         if not self.others:
             if mirror.euclidean():
-                c = self.c + (1.0 / self.eta if self.eta < rates.UNBOUNDED else 0.0)
+                c = self.c + (1.0 / self.eta if self.eta < UNBOUNDED else 0.0)
                 if c == 0.0:
                     return corner(domain, self.b, standing)
                 return -self.b / c if domain is None else domain.project(-self.b / c)
@@ -257,7 +258,7 @@ class FollowTheLeader(Leader):
         setting = settle(
             as_whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
         )
-        super().__init__(setting, rates.UNBOUNDED, minimizer, nonnegative, leader_bounds)
+        super().__init__(setting, UNBOUNDED, minimizer, nonnegative, leader_bounds)
         if start is not None:
             self._w = as_vector("start", start, self.dimension)
             if domain is not None and not domain.contains(self._w):

@@ -11,7 +11,7 @@ from noregret.arrays import Vector, as_number, as_vector
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.setting import GameSetting
 from noregret.proof.ledger import Entry, new_ledger, require_room
-from noregret.rates import UNBOUNDED
+from noregret.rates.base import UNBOUNDED
 from noregret.rounding import add_compensated
 
 #: Sums of many numbers below this are finite.

@@ -39,7 +39,8 @@ from noregret.proof.wording import (
     named,
     objective_words,
 )
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 from noregret.rounding import (
     UNDERFLOW,
     certified_floor,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noregret.rates.base import UNBOUNDED, Rate
+from noregret.rates.base import Rate
 from noregret.rates.first_order import (
     Adaptive,
     CoinBetting,
@@ -22,7 +22,6 @@ from noregret.rates.second_order import (
 )
 
 __all__ = [
-    "UNBOUNDED",
     "Adaptive",
     "Aioli",
     "Arow",

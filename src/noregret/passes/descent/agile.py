@@ -32,7 +32,8 @@ from noregret.passes.rounds import (
 )
 from noregret.passes.rows import Reading, Row, place, read_mapped_row, settled_leap
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 
 
 class Column(IntEnum):

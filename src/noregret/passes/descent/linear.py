@@ -29,7 +29,8 @@ from noregret.passes.rows import Row, add_row, read_row
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, next_rate
 from noregret.passes.switches import Averages, Distance
 from noregret.proof.ledger import Entry
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 from noregret.rounding import EPSILON
 
 #: Columns of a record without an average, and with one.

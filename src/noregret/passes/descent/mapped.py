@@ -25,7 +25,8 @@ from noregret.passes.rounds import (
 from noregret.passes.rows import TOGETHER, Row, add_mapped_row, read_mapped_row
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.switches import Averages
-from noregret.rates import UNBOUNDED, Rate
+from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 
 #: Columns of a record without an average, and with one; the last column is a spare.
 WIDTHS = 2, 4

@@ -35,7 +35,7 @@ from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, Round, enter_
 from noregret.passes.rows import Row, add_mapped_row, add_row, read_mapped_row, read_row
 from noregret.passes.slots import Slot, Stop, keep_sum, leap_limit, next_rate
 from noregret.proof.ledger import Entry
-from noregret.rates import UNBOUNDED
+from noregret.rates.base import UNBOUNDED
 
 #: Error of a conjugate, in roundings of a round: the probability of the label is what the others
 #: leave, and its logarithm is at most 37 then.
