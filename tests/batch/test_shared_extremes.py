@@ -101,7 +101,7 @@ class Alone:
         return [0.0]
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-100, 1e-3, 1.0])
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-160, 1e-100, 1e-3, 1.0])
 @pytest.mark.parametrize(
     "mirror",
     [nr.mirrors.SignedEntropy(1.5), nr.mirrors.Ball(0.7), nr.mirrors.PNorm(3.0)],
