@@ -11,6 +11,7 @@ from noregret import mirrors, rates
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector, as_positive
 from noregret.floors import as_blocks, lines_below
+from noregret.jit import Call, entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -20,7 +21,7 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex, require_declared, uncompiled
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.proof.other_lines import with_blocks, with_curves
-from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
+from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 
@@ -69,6 +70,22 @@ def certify(
     return certifier.certificate()
 
 
+#: The machine code of the pass by the classes of its parts and the form of the rows: the kernel
+#: itself takes ten times as long as a row to tell it.
+_CODES: dict[tuple[Any, ...], Any] = {}
+
+
+def _code(call: Call, values: Any) -> Any:
+    """Return the machine code of a call with rows of such values."""
+    if not values.flags.carray:
+        return call[0]
+    rule = call[1][0]
+    form = type(rule), type(rule.loss), type(rule.mirror), values.dtype, values.ndim
+    if form not in _CODES:
+        _CODES[form] = entry(call)
+    return _CODES[form]
+
+
 class Certifier:
     """Certify the predictions of any model part by part: `certify` for streams of any length.
 
@@ -93,6 +110,7 @@ class Certifier:
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
+        self._rule = self._new_rule(0)
         known = None if radius is None else as_positive("radius", radius)
         if radius is not None and not blocks:
             raise ArgumentError("radius", "is for parabolas: give blocks=True, too", radius)
@@ -104,6 +122,11 @@ class Certifier:
         """Whether lines under blocks of rows are kept, which raise the floor, or "parabolas"."""
         return self._blocks
 
+    @property
+    def rounds(self) -> int:
+        """How many predictions were entered."""
+        return int(self._ledger[Entry.ROUNDS])
+
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
         """Enter rows with their labels and the predictions made for them."""
@@ -111,30 +134,49 @@ class Certifier:
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
         given = as_predictions(predictions, len(rows))
-        require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
+        require_room(self.rounds, len(rows))
+        cuts = rows.chunks()
+        parts = [(sound_rows(rows.part(*cut), cut[0]), slice(*cut)) for cut in cuts]
+        self._enter([(part, labels[cut], weights[cut], given[cut]) for part, cut in parts])
+
+    def enter_sound(self, rows: Rows, labels: Vector, weights: Vector, given: Vector) -> None:
+        """Enter rows, labels, weights and predictions that were checked, as `add` does."""
+        require_room(self.rounds, len(rows))
+        self._enter([(rows, labels, weights, given)])
+
+    def _enter(self, parts: list[tuple[Rows, Vector, Vector, Vector]]) -> None:
+        """Enter sound rows part by part, all or none."""
+        known = len(self._gradient)
+        width = max([known, *(part[0].width for part in parts)])
         # Work on copies, so that a refused row leaves the sums as they were.
-        more = max(rows.width - len(self._gradient), 0)
-        ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
-        rule = CertifyRule(self._loss, self._mirror.resolved(len(gradient)))
-        sound = []
-        for start, stop in rows.chunks():
-            part = sound_rows(rows.part(start, stop), start)
-            taken = slice(start, stop)
+        ledger, gradient = self._ledger.copy(), self._gradient.copy()
+        if width > known:
+            gradient = np.pad(gradient, (0, width - known))
+        rule = self._rule if width == known else self._new_rule(width)
+        row = 0
+        for rows, labels, weights, given in parts:
+            call = play, (
+                rule, block(rows), Labels(labels, weights), 0,
+                Memory(gradient[:, None], given), ledger, np.empty(len(rows)),
+            )  # fmt: skip
             try:
-                entered, _ = play(
-                    rule, block(part), Labels(labels[taken], weights[taken]), 0,
-                    Memory(gradient[:, None], given[taken]), ledger, np.empty(stop - start),
-                )  # fmt: skip
+                entered, _ = _code(call, rows.values)(*call[1])
             except NumbaError as error:
                 raise uncompiled(error, self._loss, self._mirror) from None
-            if entered < stop - start:
-                row = start + entered
-                raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
-            sound.append((part, labels[taken], weights[taken]))
+            if entered < len(rows):
+                place = row + entered
+                raise ValueError(
+                    f"predictions row {place}: the loss at {given[entered]:g} overflows"
+                )
+            row += len(rows)
         if self._lines is not None:
-            for part, *terms in sound:
-                self._lines.add(part, *terms)
-        self._ledger, self._gradient = ledger, gradient
+            for rows, labels, weights, _ in parts:
+                self._lines.add(rows, labels, weights)
+        self._ledger, self._gradient, self._rule = ledger, gradient, rule
+
+    def _new_rule(self, width: int) -> CertifyRule:
+        """Return the rule for rows of that many columns."""
+        return CertifyRule(self._loss, self._mirror.resolved(width))
 
     def certificate(self, thorough: bool = True) -> Certificate:
         """Return what the predictions so far prove.
@@ -178,3 +220,4 @@ class Certifier:
             if self._lines.rounds != rounds:
                 raise ValueError(f"the blocks hold {self._lines.rounds} rows of {rounds} entered")
         self._ledger, self._gradient = ledger.copy(), gradient.copy()
+        self._rule = self._new_rule(len(gradient))
