@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from bench.reuters import text
+
 #: Features in other units: each times a number between these, evenly spread in its logarithm.
 LEAST_UNIT, LARGEST_UNIT = 1e-3, 1e3
-#: Spambase is sorted by class and is therefore shuffled, by this seed.
+#: Spambase, mushrooms and splice are sorted by class or kind, and are shuffled, by this seed.
 SEED = 20130101
 #: Minutes after which a flight counts as late.
 LATE = 15
@@ -105,10 +107,21 @@ def _svmlight(name: str, path: str, positive: float) -> Stream:
     return Stream(name, sp.csr_matrix(rows), _signs(y == positive), True)
 
 
-def _spambase() -> Stream:
-    stream = _csv("spambase", "spambase/spambase.csv.xz", _last("spambase/spambase"), "spam")
+def _shuffled(stream: Stream) -> Stream:
     order = np.random.default_rng(SEED).permutation(len(stream.y))
-    return Stream("spambase", stream.rows[order], stream.y[order], True)
+    return replace(stream, rows=stream.rows[order], y=stream.y[order])
+
+
+def _spambase() -> Stream:
+    path = "spambase/spambase"
+    return _shuffled(_csv("spambase", f"{path}.csv.xz", _last(path), "spam"))
+
+
+def _reuters(category: str) -> Stream:
+    """The training half of Reuters, in its order: a topic, from the words of title and body."""
+    documents = [document for document in text.read(folder()) if document.training]
+    rows = sp.csr_matrix(text.occurrences(documents, "letters", "merged", None).X)
+    return Stream(category, rows, text.labels(documents, category), True)
 
 
 def _last(path: str) -> str:
@@ -172,6 +185,15 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     ),
     "california": lambda: _regression(
         "california", "california_housing/cal_housing.csv.xz", "median_house_value"
+    ),
+    "mushrooms": lambda: _shuffled(_svmlight("mushrooms", "mushrooms/mushrooms.svm.xz", 1.0)),
+    "splice": lambda: _shuffled(_svmlight("splice", "splice/splice.svm.xz", 1.0)),
+    "earn": lambda: _reuters("earn"),
+    "crude": lambda: _reuters("crude"),
+    "abalone": lambda: _regression("abalone", "abalone/abalone.csv.xz", "rings"),
+    "ccpp": lambda: _regression("ccpp", "ccpp/ccpp.csv.xz", "PE"),
+    "trump_approval": lambda: _regression(
+        "trump_approval", "trump_approval/trump_approval.csv.gz", "five_thirty_eight"
     ),
     "covtype7": lambda: _numbered(
         "covtype7", _table("covtype/covtype.csv.xz"), _last("covtype/covtype")

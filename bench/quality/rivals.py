@@ -11,7 +11,8 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,20 @@ from bench.quality.data import Stream
 Vector = npt.NDArray[np.float64]
 
 
-def vowpal_wabbit(stream: Stream, limit: float) -> Vector:
+def vowpal_wabbit(stream: Stream, limit: float, *options: str) -> Vector:
     """Run `python -m vowpalwabbit` from its own text format; it clips at the labels seen."""
     loss = "logistic" if stream.classes else "squared"
     with tempfile.TemporaryDirectory() as folder:
         text, out = Path(folder) / "rows.vw", Path(folder) / "predictions"
         write_rows(stream.rows, stream.y.tolist(), text)
         command = [sys.executable, "-m", "vowpalwabbit", "--quiet", "--loss_function", loss]
-        subprocess.run([*command, "-d", str(text), "-p", str(out)], check=True)
+        subprocess.run([*command, *options, "-d", str(text), "-p", str(out)], check=True)
         return np.loadtxt(out, ndmin=1)
+
+
+def vowpal_coin(stream: Stream, limit: float) -> Vector:
+    """Run it with `--coin`, which needs no rate."""
+    return vowpal_wabbit(stream, limit, "--coin")
 
 
 def write_rows(rows: csr_matrix, labels: list[Any], path: Path) -> None:
@@ -47,20 +53,51 @@ def write_rows(rows: csr_matrix, labels: list[Any], path: Path) -> None:
 
 def river(stream: Stream, limit: float) -> Vector:
     """Run LogisticRegression() or LinearRegression(), one row at a time."""
+    return _river(stream, limit, None)
+
+
+def river_scaled(stream: Stream, limit: float) -> Vector:
+    """Run the same behind StandardScaler(), which is told of every feature in every row.
+
+    A wide stream is given what is not 0 only: the scaler then knows the features that occur.
+    """
+    from river import preprocessing
+
+    return _river(stream, limit, preprocessing.StandardScaler())
+
+
+#: Up to so many features a row is written out with its zeros for a scaler.
+WRITTEN_OUT = 1000
+
+
+def _river(stream: Stream, limit: float, scaler: Any) -> Vector:
     from river import linear_model
 
     model = linear_model.LogisticRegression() if stream.classes else linear_model.LinearRegression()
-    rows = stream.rows
-    indices, values = rows.indices.tolist(), rows.data.tolist()
     labels = (stream.y > 0.0).tolist() if stream.classes else stream.y.tolist()
     result = np.empty(len(labels))
-    for t, label in enumerate(labels):
-        begin, end = rows.indptr[t], rows.indptr[t + 1]
-        row = dict(zip(indices[begin:end], values[begin:end], strict=True))
+    total = 0.0
+    rows = records(stream.rows, scaler is not None)
+    for t, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        if scaler is not None:
+            scaler.learn_one(row)
+            row = scaler.transform_one(row)
         # The margin itself: the public probability is a rounding of its logistic function.
         result[t] = model._raw_dot_one(row)
+        total += float(losses(stream.classes, stream.y[t], result[t]))
+        if total > limit:
+            return result[: t + 1]
         model.learn_one(row, label)
     return result
+
+
+def records(rows: csr_matrix, scaled: bool) -> Iterator[dict[int, float]]:
+    """Yield each row as a dictionary, for a scaler with its zeros if there are not too many."""
+    zeros = dict.fromkeys(range(rows.shape[1]), 0.0) if scaled else {}
+    zeros = zeros if len(zeros) <= WRITTEN_OUT else {}
+    indices, values = rows.indices.tolist(), rows.data.tolist()
+    for begin, end in pairwise(rows.indptr.tolist()):
+        yield zeros | dict(zip(indices[begin:end], values[begin:end], strict=True))
 
 
 def scikit_learn(stream: Stream, limit: float) -> Vector:
@@ -100,7 +137,9 @@ def scikit_learn(stream: Stream, limit: float) -> Vector:
 
 RIVALS: dict[str, Callable[[Stream, float], Vector]] = {
     "VW": vowpal_wabbit,
+    "VW --coin": vowpal_coin,
     "River": river,
+    "River scaled": river_scaled,
     "scikit-learn": scikit_learn,
 }
 

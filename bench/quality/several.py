@@ -22,7 +22,7 @@ from scipy.special import log_expit, log_softmax, logsumexp
 
 from bench.quality.data import Stream
 from bench.quality.ours import noregret
-from bench.quality.rivals import write_rows
+from bench.quality.rivals import records, write_rows
 
 Vector = npt.NDArray[np.float64]
 
@@ -89,14 +89,11 @@ def vowpal_logistic(stream: Stream, limit: float) -> Judged:
         return judged(stream.y, chances, np.log(chances))
 
 
-def _river(stream: Stream, limit: float, model: Any) -> Judged:
-    rows, labels = stream.rows, stream.y.astype(int).tolist()
-    indices, values = rows.indices.tolist(), rows.data.tolist()
+def _river(stream: Stream, limit: float, model: Any, scaled: bool = False) -> Judged:
+    labels = stream.y.astype(int).tolist()
     chances = np.zeros((len(labels), stream.outputs))
     wrong = 0
-    for t, label in enumerate(labels):
-        begin, end = rows.indptr[t], rows.indptr[t + 1]
-        row = dict(zip(indices[begin:end], values[begin:end], strict=True))
+    for t, (row, label) in enumerate(zip(records(stream.rows, scaled), labels, strict=True)):
         told = model.predict_proba_one(row)
         chances[t] = 0.0 if told else np.nan
         for k, chance in told.items():
@@ -115,6 +112,14 @@ def river_softmax(stream: Stream, limit: float) -> Judged:
     from river import linear_model
 
     return _river(stream, limit, linear_model.SoftmaxRegression())
+
+
+def river_softmax_scaled(stream: Stream, limit: float) -> Judged:
+    """Run StandardScaler() | SoftmaxRegression()."""
+    from river import linear_model, preprocessing
+
+    model = preprocessing.StandardScaler() | linear_model.SoftmaxRegression()
+    return _river(stream, limit, model, scaled=True)
 
 
 def river_rest(stream: Stream, limit: float) -> Judged:
@@ -201,6 +206,7 @@ SEVERAL: dict[str, Callable[[Stream, float], Judged]] = {
     "VW": vowpal_wabbit,
     "VW logistic": vowpal_logistic,
     "River softmax": river_softmax,
+    "River softmax scaled": river_softmax_scaled,
     "River one-vs-rest": river_rest,
     "SGDClassifier": sgd,
     "SGD log loss": sgd_logistic,

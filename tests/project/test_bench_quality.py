@@ -11,7 +11,7 @@ import scipy.sparse as sp
 pytest.importorskip("pandas", reason="pandas is not installed")
 
 from bench.quality import __main__ as program
-from bench.quality import several
+from bench.quality import rivals, several
 from bench.quality.data import Stream
 
 pytestmark = pytest.mark.compiled
@@ -60,3 +60,30 @@ def test_other_units_change_nothing_of_ours(outputs: int) -> None:
 def test_a_tool_that_was_stopped_is_told_as_a_bound() -> None:
     result = program.Result("s", "error", {"a": 0.25, "b": 0.5, "c": math.inf}, {}, ["b"])
     assert result.cells(["a", "b", "c", "d"]) == ["**0.25**", "> 0.5", "diverged", "", ""]
+
+
+def test_records_have_their_zeros_for_a_scaler_where_there_are_few(monkeypatch) -> None:
+    rows = sp.csr_matrix(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))
+    assert list(rivals.records(rows, False)) == [{1: 2.0}, {0: 1.0}]
+    assert list(rivals.records(rows, True)) == [
+        {0: 0.0, 1: 2.0, 2: 0.0},
+        {0: 1.0, 1: 0.0, 2: 0.0},
+    ]
+    monkeypatch.setattr(rivals, "WRITTEN_OUT", 2)
+    assert list(rivals.records(rows, True)) == [{1: 2.0}, {0: 1.0}]
+
+
+def test_the_slow_tools_stop_at_the_limit() -> None:
+    pytest.importorskip("river", reason="River is not installed")
+    stream = made_up(1)
+    for tool in (rivals.river, rivals.river_scaled):
+        whole = tool(stream, math.inf)
+        assert len(whole) == len(stream.y) and np.isfinite(whole).all()
+        first = rivals.losses(True, stream.y, whole)
+        stopped = tool(stream, float(first[:10].sum()))
+        assert len(stopped) == 11 and (stopped == whole[:11]).all()
+    # A scaler undoes units; a plain regression does not.
+    moved = stream.in_other_units()
+    scaled = rivals.river_scaled(stream, math.inf)
+    assert rivals.river_scaled(moved, math.inf) == pytest.approx(scaled, abs=1e-9)
+    assert np.abs(rivals.river(moved, math.inf) - rivals.river(stream, math.inf)).max() > 0.1

@@ -18,6 +18,7 @@ from noregret.jit import kernel
 from noregret.learners import MirrorDescent
 from noregret.proof.ledger import Entry
 from noregret.rates import Rate
+from noregret.rates.base import UNBOUNDED
 from tests.product.newcomers import newcomers
 
 RATES = [
@@ -67,7 +68,7 @@ def test_values() -> None:
     strongly = [rates.StronglyConvex(0.5).at(t, 0.0, 0.0) for t in (0.0, 1.0, 2.0, 8.0)]
     assert strongly == [2.0, 2.0, 1.0, 0.25]
     assert rates.Adaptive(3.0).at(7.0, 5.0, 4.0) == 1.0
-    assert rates.Adaptive(3.0).at(0.0, 0.0, 0.0) == rates.UNBOUNDED
+    assert rates.Adaptive(3.0).at(0.0, 0.0, 0.0) == UNBOUNDED
     assert rates.StronglyConvex(0.5).strong_convexity() == 0.5
     others = [rates.Constant(0.3), rates.InverseSqrt(2.0), rates.Adaptive(3.0), rates.Doubling(0.7)]
     assert [rate.strong_convexity() for rate in others] == [0.0] * 4
@@ -113,7 +114,7 @@ def test_adaptive_covers_the_coming_row() -> None:
         learner.learn([x], [1.0])
         found.append(float(learner.certificate().ledger[Entry.LAST_ETA]))
     # Squares counted so far plus the largest the rows seen allow; the first row is empty.
-    assert found[0] == rates.UNBOUNDED
+    assert found[0] == UNBOUNDED
     assert found[1:4] == pytest.approx([4.0**-0.5, 8.0**-0.5, 104.25**-0.5], rel=1e-14)
     assert all(later <= earlier for earlier, later in pairwise(found))
 
