@@ -77,7 +77,9 @@ class Point:
         a = float(self.theta[j])
         near = float(joint.nearby(self.mirror, a, self.reference))
         rise = self.mirror.phi(a + near, self.reference) - self.mirror.phi(a - near, self.reference)
-        return rise / (2.0 * near * float(self.state[j, 1]))
+        scale = 2.0 * near * float(self.state[j, 1])
+        # Where it underflows, v is too small for S to depend on theta.
+        return rise / scale if scale != 0.0 else 0.0
 
 
 class Pulled(NamedTuple):
@@ -283,7 +285,8 @@ class Factor:
         if not mirror.separable() and length > 0.0 and here.total > 0.0:
             low, high = here.total * (1.0 - joint.NEAR), here.total * (1.0 + joint.NEAR)
             bend = mirror.kappa(high, here.reference, 1.0) - mirror.kappa(low, here.reference, 1.0)
-            bend *= here.growth / (high - low)
+            # Inside a ball kappa does not bend; a tiny S has no other number next to it.
+            bend *= here.growth / (high - low) if bend != 0.0 else 0.0
             # (I - part z z')^2 = I + bend z z'; a convex G leaves the root real.
             part = (1.0 - math.sqrt(max(1.0 + bend * length, 0.0))) / length
         return cls(np.append(root, 1.0), np.append(z, 0.0), part)

@@ -25,7 +25,7 @@ from noregret.batch.problem import Solution, closed, link
 from noregret.batch.shard import Size
 from noregret.batch.shard_balance import Balance
 from noregret.batch.shared_guess import SharedGuess
-from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step
+from noregret.batch.side_by_side import LEAST_TURN, MOST_TURNS, WORTH_JOINING, joint_step, moved
 from noregret.batch.solver import Solver
 from noregret.batch.work_shares import WorkShares
 from noregret.losses import Loss
@@ -267,9 +267,9 @@ class SharedSolver(Solver):
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
         parts, square = sum(squares), float(inner(step, step))
         gamma, self.spread = joint_step(parts, sum(length), square, self.spread, len(rest))
+        gamma, self.theta = moved(self.theta, step, gamma)
         if gamma < 1.0:
             self.workers.call("settle", gamma)
-        self.theta += gamma * step
         self.travelled += float(np.max(np.abs(self.theta)))
         self.active, self.far = sum(active), SETTLED * max(largest)
         # The sample is of the rows visited, which stand for all active ones.
@@ -313,6 +313,8 @@ class SharedSolver(Solver):
         size = float(np.max(np.abs(theta), initial=0.0)) + float(
             np.max(np.abs(self.theta), initial=0.0)
         )
+        if not math.isfinite(size):
+            raise OverflowError("the weights overflow: scale the rows or raise the strength")
         error += EPSILON * self.travelled
         if not away <= DRIFT * size + ROUNDINGS * error + 1e-300:
             raise LostStep(

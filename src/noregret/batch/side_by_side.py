@@ -10,7 +10,8 @@ gamma D, D = sum_k D_k. In units of the strength the dual then gains at least
 Q the sum of the squared lengths of the visits' steps: each visit maximises the dual over its slope
 with the quadratic term times sigma', -f* is concave and the conjugate of the regulariser is
 1-smooth. gamma is 1 where that is not negative, else what maximises it, so that the dual never
-falls. sigma' is ||D||^2 / sum_k ||D_k||^2 of the turn before, within [1, K]: 1 if the shards' steps
+falls; it does not with a smaller gamma either, which is taken where ||theta||^2 would overflow.
+sigma' is ||D||^2 / sum_k ||D_k||^2 of the turn before, within [1, K]: 1 if the shards' steps
 are orthogonal, K if they are equal. In the first epoch it is K: slopes are then far from their
 answers, most steps point the same way, and K times a shard's own steps stand for those of all.
 Reference: Ma, Smith, Jaggi, Jordan, Richtarik, Takac, Adding vs. Averaging in Distributed
@@ -19,6 +20,7 @@ Primal-Dual Optimization, 2015: CoCoA+, with fixed shards, one turn, gamma = 1 a
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from noregret.arrays import Vector
 from noregret.batch.ascent import Ascent
 from noregret.batch.problem import Problem
 from noregret.passes.dual import dual
+from noregret.passes.dual.dual import inner
 
 #: Turns of an epoch, at most.
 MOST_TURNS = 16
@@ -91,13 +94,13 @@ class SideBySide(Ascent):
         found = np.array(shards.each(len(order), visited, list(self.locals)), np.float64)
         parts, square = np.sum(shards.each(self.whole.size, joined), axis=0)
         gamma, spread = joint_step(parts, found[:, 4].sum(), square, spread, shards.count)
+        gamma, self.theta[:] = moved(self.theta, self.whole, gamma)
         if self.adapting:
             self.spread = spread
         pieces = shards.pieces(len(order))
         ends = [begin + int(left) for (begin, _), left in zip(pieces, found[:, 0], strict=True)]
         if gamma < 1.0:
             dual.retreat(self.records, order, gamma)
-        self.theta += gamma * self.whole
         stay = [order[begin:left].copy() for (begin, _), left in zip(pieces, ends, strict=True)]
         settled = [order[left:end].copy() for (_, end), left in zip(pieces, ends, strict=True)]
         return stay, settled, found[:, 1].max(), *found[:, 2:4].sum(axis=0)
@@ -115,9 +118,26 @@ def joint_step(
         spread: sigma' of this turn.
         shards: K.
     """
+    if not square < math.inf:
+        # ||D||^2 <= K sum_k ||D_k||^2, so that the gain is not negative up to sigma' / K.
+        return spread / shards, spread
     gain = spread * (parts + length)
     gamma = 0.5 * gain / square if gain < square else 1.0
     return gamma, min(max(square / parts, 1.0), float(shards)) if parts > 0.0 else spread
+
+
+def moved(theta: Vector, step: Vector, gamma: float) -> tuple[float, Vector]:
+    """Return the part of the step to take, and theta moved by it.
+
+    The part is gamma, halved until ||theta||^2 does not overflow, unless it did before the step.
+    """
+    if not np.all(np.isfinite(step)):
+        raise OverflowError("a step of the weights overflows: scale the rows or raise the strength")
+    there, limited = theta + gamma * step, math.isfinite(inner(theta, theta))
+    while limited and not math.isfinite(inner(there, there)):
+        gamma *= 0.5
+        there = theta + gamma * step
+    return gamma, there
 
 
 def ascent_of(problem: Problem, slopes: Vector, seed: int, centre: Vector | None = None) -> Ascent:

@@ -29,6 +29,7 @@ from noregret.experts.portfolios import (
     rebalanced,
     universal_pair,
 )
+from noregret.experts.probabilities import ProbabilityForecaster
 from noregret.experts.shares import ShareCertificate, Shares
 from noregret.experts.sleeping import SleepingCertificate, Specialists
 from noregret.experts.surrogate import SurrogateClassifier
@@ -41,6 +42,7 @@ __all__ = [
     "Forecaster",
     "Hedge",
     "NewtonStep",
+    "ProbabilityForecaster",
     "Sequences",
     "ShareCertificate",
     "Shares",

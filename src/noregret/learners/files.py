@@ -41,6 +41,7 @@ GAMES = {
     "GradientBandit": "noregret.bandits.gradient",
     "Halving": "noregret.classes.version_space",
     "Hedge": "noregret.experts.hedge",
+    "ProbabilityForecaster": "noregret.experts.probabilities",
     "Ranker": "noregret.learners.ranking",
     "Ranking": "noregret.classes.ranking",
     "SOA": "noregret.classes.version_space",
