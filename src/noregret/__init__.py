@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.experts import Aggregate
     from noregret.learners import DualAscent, MirrorDescent, load
-    from noregret.learners.foreign import certify
+    from noregret.learners.anyone import certify
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
     from noregret.learners.standardized import Standardized
@@ -55,7 +55,7 @@ _LAZY = {
     "Standardized": "noregret.learners.standardized",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
-    "certify": "noregret.learners.foreign",
+    "certify": "noregret.learners.anyone",
     "classes": "noregret.classes",
     "domains": "noregret.domains",
     "drift_proof": "noregret.tracking.drift",

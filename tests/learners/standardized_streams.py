@@ -30,4 +30,4 @@ def made(loss: Any = LOGISTIC, rate: Any = None, **options: Any) -> nr.Standardi
 
 
 def matrix(**options: Any) -> nr.Standardized:
-    return nr.Standardized(nr.MatrixDescent(nr.losses.Softmax()), certified=False, **options)
+    return nr.Standardized(nr.MatrixDescent(nr.losses.Softmax()), **options)

@@ -154,6 +154,20 @@ def test_the_certificate_is_that_of_the_predictions() -> None:
         )
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_the_certificate_of_several_scores(blocks: bool) -> None:
+    softmax = nr.losses.Softmax()
+    learner = nr.Standardized(nr.MatrixDescent(softmax), blocks=blocks)
+    ends = pairwise(cuts())
+    scores = [learner.learn(X[a:b], CLASSES[a:b] + (a == 0), WEIGHT[a:b]) for a, b in ends]
+    classes = np.concatenate([CLASSES[: cuts()[1]] + 1.0, CLASSES[cuts()[1] :]])
+    given = X, classes, np.concatenate(scores), softmax, WEIGHT
+    expected = nr.certify(*given, blocks=blocks)
+    for radius in (0.1, 1.0, 10.0):
+        assert learner.certificate().floor(radius) == expected.floor(radius)
+    assert learner.certificate().loss == learner.own_loss() == expected.loss
+
+
 def test_a_certificate_in_units_that_move_would_be_false() -> None:
     """The trap: spreads fall, and what was far out of reach in old units is in reach in new ones.
 
@@ -259,8 +273,6 @@ def test_classes_are_learnt_and_their_number_is_kept() -> None:
     assert np.mean(scores[75:].argmax(axis=1) == k[75:]) > 0.7
     with pytest.raises(ValueError, match="class 3"):
         learner.learn(X[:1], [3])
-    with pytest.raises(ValueError, match="no certificate: make it with certified=True"):
-        learner.certificate()
     weights, offset = learner.affine()
     assert weights.shape == (4, 3)
     assert offset.shape == (3,)
@@ -294,8 +306,6 @@ def test_what_cannot_be_made_is_refused() -> None:
         nr.Standardized(learnt)
     with pytest.raises(ValueError, match="give blocks to Standardized"):
         nr.Standardized(blocked)
-    with pytest.raises(ValueError, match="certified=False"):
-        nr.Standardized(nr.MatrixDescent(nr.losses.Softmax()))
     bad: list[dict[str, Any]] = [
         {"bound": 1.0},
         {"bound": math.inf},
@@ -308,6 +318,8 @@ def test_what_cannot_be_made_is_refused() -> None:
         {"certified": False, "blocks": True},
         {"blocks": "lines"},
     ]
+    with pytest.raises(ValueError, match="no certificate: make it with certified=True"):
+        made(certified=False).certificate()
     for options in bad:
         with pytest.raises(ValueError):
             made(**options)

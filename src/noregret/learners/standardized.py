@@ -15,6 +15,7 @@ from noregret.files import store
 from noregret.files.fields import Saved, Setting
 from noregret.learners.base import Diverged, learn_together
 from noregret.learners.foreign import Certifier
+from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.standardized_fields import Booked, Scaled, Scaler, Wrapped
@@ -95,7 +96,7 @@ class Standardized(Saved):
                 a learner of the kind of `ScaleFree` faster at finding the level [default: 1].
             widest: from the first row on that has a feature in a later column than so many, the
                 learner is given the constants alone: centred rows are not sparse [default: 512].
-            certified: keep the sums of the certificate; not for several scores [default: True].
+            certified: keep the sums of the certificate [default: True].
             blocks: raise the floor by lines under blocks of rows, see `nr.certify`
                 [default: False].
         """
@@ -117,10 +118,8 @@ class Standardized(Saved):
         self._scaler = Scaler(bound, limit, constants, as_whole("widest", widest))
         self._book: Certifier | None = None
         if certified:
-            if isinstance(learner, MatrixDescent):
-                words = "is for learners of one score: give certified=False"
-                raise ArgumentError("certified", words, certified)
-            self._book = Certifier(learner.loss, blocks=blocks)
+            kind: Any = ScoreCertifier if isinstance(learner, MatrixDescent) else Certifier
+            self._book = kind(learner.loss, blocks=blocks)
         elif blocks:
             raise ArgumentError("blocks", "raise the floor of a certificate, and none is kept")
 
@@ -223,7 +222,7 @@ class Standardized(Saved):
             return False
         if self._book is None:
             return True
-        if self.loss.foreign:
+        if isinstance(self._learner, MatrixDescent) or self.loss.foreign:
             return False
         steepest = self.loss.lipschitz()
         if not math.isfinite(steepest):
@@ -252,7 +251,7 @@ class Standardized(Saved):
             scaler.restore(kept[1])
             raise
         if self._book is not None:
-            self._book.enter_sound(rows, np.array([float(y)]), weights, np.array([prediction]))
+            self._book.add_sound(rows, np.array([float(y)]), weights, np.array([prediction]))
         return prediction
 
     def _play_all(self, rows: Rows, labels: Vector, weights: Vector, predictions: Vector) -> None:
@@ -289,7 +288,7 @@ class Standardized(Saved):
         predictions = self._learner.learn(given, labels, weights)
         if self._book is not None:
             try:
-                self._book.enter_sound(rows, labels, weights, predictions)
+                self._book.add_sound(rows, labels, weights, predictions)
             except ValueError as error:
                 raise OverflowError(f"the certificate cannot go on: {error}") from error
         return predictions
