@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.experts import Aggregate
     from noregret.learners import DualAscent, MirrorDescent, load
-    from noregret.learners.foreign import certify
+    from noregret.learners.anyone import certify
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
+    from noregret.learners.standardized import Standardized
     from noregret.proof.certificate import Certificate
     from noregret.runs.model import Model, open_model
     from noregret.streams import Reading, read
@@ -51,9 +52,10 @@ _LAZY = {
     "Ranker": "noregret.learners.ranking",
     "Reading": "noregret.streams",
     "Solution": "noregret.batch",
+    "Standardized": "noregret.learners.standardized",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
-    "certify": "noregret.learners.foreign",
+    "certify": "noregret.learners.anyone",
     "classes": "noregret.classes",
     "domains": "noregret.domains",
     "drift_proof": "noregret.tracking.drift",
@@ -88,6 +90,7 @@ __all__ = [
     "Ranker",
     "Reading",
     "Solution",
+    "Standardized",
     "bandits",
     "catalogue",
     "certify",
