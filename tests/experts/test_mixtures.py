@@ -455,3 +455,13 @@ def test_mixed_probabilities_do_better_than_mixed_margins_here() -> None:
         learner = Aggregate([descent(eta) for eta, _ in kinds], mixing=mixing)
         losses.append(lost(y, learner.learn(X, y)))
     assert losses[1] < losses[0]
+
+
+def test_a_certificate_with_blocks_is_printed_for_the_weights_it_reached() -> None:
+    X, y = stream(2)
+    learner = Aggregate([descent(0.1), descent(1.0)], blocks=True)
+    learner.learn(X, y)
+    proof = learner.certificate()
+    assert proof.reach == pytest.approx(float(np.linalg.norm(learner.weights)))
+    assert proof.floor() == proof.floor(proof.reach) > 0.0
+    assert f"{proof.floor():.4f}"[:4] in str(proof)
