@@ -47,9 +47,8 @@ def explain(
         whose = one["weights_of"]
         total = f"{total} of {whose}" if whose else total
         ending = "prediction, " + ("mixed" if whose else "kept within the range of labels")
-        kept = not whose and math.isclose(
-            one["prediction"], one["margin"], rel_tol=1e-6, abs_tol=1e-9
-        )
+        alike = math.isclose(one["prediction"], one["margin"], rel_tol=1e-6, abs_tol=1e-9)
+        kept = alike and not whose
         parts = [
             *parts[:top],
             *[(f"{len(others):,} others", "", sum(part for _, _, part in others))] * bool(others),
