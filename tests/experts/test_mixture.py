@@ -271,6 +271,18 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refused(learners=header["learners"][:-1])
 
 
+def test_an_aggregate_with_blocks_is_printed_for_the_weights_it_reached() -> None:
+    X, y = stream(LOGISTIC)
+    rates = (nr.rates.Constant(0.01), nr.rates.Constant(0.1))
+    members = [nr.MirrorDescent(LOGISTIC, nr.mirrors.Euclidean(), rate) for rate in rates]
+    learner = nr.Aggregate(members, blocks=True)
+    learner.learn(X, y)
+    proof = learner.certificate()
+    assert proof.reach == pytest.approx(float(np.linalg.norm(learner.weights)))
+    assert proof.floor() == proof.floor(proof.reach) > 0.0
+    assert f"{proof.floor():.4f}"[:4] in str(proof)
+
+
 @pytest.mark.compiled
 def test_machine_code_and_a_long_stream() -> None:
     X, y = stream(LOGISTIC, 20_000, 8)

@@ -277,8 +277,7 @@ class Spec:
         if self.update != "descent":
             raise ArgumentError("update", f"the rate {MIXTURE} belongs to descent", self.update)
         if self.mirror != "euclidean":
-            reason = f"the rate {MIXTURE} has maps of its own"
-            raise ArgumentError("mirror", reason, self.mirror, kind="mirror")
+            raise ArgumentError("mirror", f"the rate {MIXTURE} has maps of its own", self.mirror)
         self._refuse(f"belongs to other maps than those of the rate {MIXTURE}", "radius")
         self._refuse(f"the rate {MIXTURE} keeps none", "average")
         self._refuse(f"the rate {MIXTURE} has nothing to tune by it", "eta")
