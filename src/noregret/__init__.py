@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from noregret.learners.anyone import certify
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
+    from noregret.learners.standardized import Standardized
     from noregret.proof.certificate import Certificate
     from noregret.runs.model import Model, open_model
     from noregret.streams import Reading, read
@@ -51,6 +52,7 @@ _LAZY = {
     "Ranker": "noregret.learners.ranking",
     "Reading": "noregret.streams",
     "Solution": "noregret.batch",
+    "Standardized": "noregret.learners.standardized",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
     "certify": "noregret.learners.anyone",
@@ -88,6 +90,7 @@ __all__ = [
     "Ranker",
     "Reading",
     "Solution",
+    "Standardized",
     "bandits",
     "catalogue",
     "certify",

@@ -77,6 +77,10 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "matrix, scale-free": matrix(losses.Softmax()),
     "matrix, implicit": matrix(losses.Softmax(), rate=rates.Constant(0.5), implicit=True),
     "kernel": lambda: KernelDescent(Polynomial(degree=1), radius=2.0, eta=0.1, budget=3),
+    "standardized": lambda: nr.Standardized(MirrorDescent(SQUARED, EUCLIDEAN, rates.ScaleFree())),
+    "standardized, no certificate": lambda: nr.Standardized(
+        MirrorDescent(SQUARED, EUCLIDEAN, rates.Newton()), certified=False
+    ),
     "aggregate": lambda: Aggregate(
         [
             MirrorDescent(SQUARED, EUCLIDEAN, rates.Adaptive()),

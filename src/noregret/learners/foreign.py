@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from numba.core.errors import NumbaError
 from noregret import mirrors, rates
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector, as_positive
+from noregret.component import Component
 from noregret.floors import as_blocks, lines_below
+from noregret.jit import Call, entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
@@ -20,11 +23,33 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex, require_declared, uncompiled
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.proof.other_lines import with_blocks, with_curves
-from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
+from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 #: What the names of the arrays of blocks begin with.
 _BLOCKS = "blocks_"
+#: Rows, labels, weights and predictions.
+Part = tuple[Rows, Vector, Vector, Vector]
+#: The machine code of the pass by the types of its arguments: the kernel itself takes ten times as
+#: long as a round to tell them.
+_CODES: dict[tuple[Any, ...], Any] = {}
+
+
+@lru_cache(maxsize=256)
+def _classes(component: Any) -> tuple[Any, ...]:
+    """Return the class of a component and those of all components within."""
+    inner = (value for value in component.fields().values() if isinstance(value, Component))
+    return (type(component), *map(_classes, inner))
+
+
+def _code(call: Call, rows: Rows, labels: Vector) -> Any:
+    """Return the machine code of a call of the pass."""
+    if not rows.values.flags.carray:
+        return call[0]
+    form = _classes(call[1][0]), rows.values.dtype, rows.values.ndim, labels.ndim
+    if form not in _CODES:
+        _CODES[form] = entry(call)
+    return _CODES[form]
 
 
 class Certifier:
@@ -54,6 +79,8 @@ class Certifier:
         require_declared(self._mirror)
         self._ledger = new_ledger()
         self._state = self._nothing()
+        #: The pass for the known number of features, which takes as long to make as a round.
+        self._rules: dict[int, Rule] = {}
         known = None if radius is None else as_positive("radius", radius)
         if radius is not None and not blocks:
             raise ArgumentError("radius", "is for parabolas: give blocks=True, too", radius)
@@ -64,6 +91,11 @@ class Certifier:
     def blocks(self) -> bool | str:
         """Whether lines under blocks of rows are kept, which raise the floor, or "parabolas"."""
         return self._blocks
+
+    @property
+    def rounds(self) -> int:
+        """How many predictions were entered."""
+        return int(self._ledger[Entry.ROUNDS])
 
     def _require(self, loss: Any) -> None:
         """Refuse a loss that is not one of these predictions, or not convex."""
@@ -98,30 +130,45 @@ class Certifier:
         rows = as_rows(X)
         labels, given = self._asked(y, predictions, len(rows))
         weights = as_weights(weight, len(rows))
-        require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
-        # Work on copies, so that a refused row leaves the sums as they were.
-        ledger, state = self._ledger.copy(), self._widened(rows.width, given)
-        rule = self._rule(state.shape[-2])
-        sound = []
+        require_room(self.rounds, len(rows))
+        parts = []
         for start, stop in rows.chunks():
-            part = sound_rows(rows.part(start, stop), start)
-            taken = slice(start, stop)
+            part, taken = sound_rows(rows.part(start, stop), start), slice(start, stop)
+            parts.append((part, labels[taken], weights[taken], given[taken]))
+        self._enter(rows.width, given, parts)
+
+    @one_at_a_time
+    def add_sound(self, rows: Rows, labels: Vector, weights: Vector, given: Vector) -> None:
+        """Enter rows, labels, weights and predictions that were checked, as `add` does."""
+        require_room(self.rounds, len(rows))
+        self._enter(rows.width, given, [(rows, labels, weights, given)])
+
+    def _enter(self, width: int, given: Vector, parts: list[Part]) -> None:
+        """Enter sound rows part by part: all or none."""
+        # Work on copies, so that a refused row leaves the sums as they were.
+        ledger, state = self._ledger.copy(), self._widened(width, given)
+        rule = self._rules.get(state.shape[-2]) or self._rule(state.shape[-2])
+        row = 0
+        for rows, labels, weights, predictions in parts:
+            call = play, (
+                rule, block(rows), Labels(labels, weights), 0,
+                self._memory(state, predictions), ledger, np.empty(predictions.shape),
+            )  # fmt: skip
             try:
-                entered, _ = play(
-                    rule, block(part), Labels(labels[taken], weights[taken]), 0,
-                    self._memory(state, given[taken]), ledger, np.empty(given[taken].shape),
-                )  # fmt: skip
+                entered, _ = _code(call, rows, labels)(*call[1])
             except NumbaError as error:
                 raise uncompiled(error, self._loss, self._mirror) from None
-            if entered < stop - start:
-                row = start + entered
-                raise ValueError(f"predictions row {row}: the loss at {given[row]} overflows")
-            sound.append((part, labels[taken], weights[taken]))
+            if entered < len(rows):
+                place = row + entered
+                raise ValueError(
+                    f"predictions row {place}: the loss at {predictions[entered]} overflows"
+                )
+            row += len(rows)
         if self._lines is not None:
             self._grow(state)
-            for part, *terms in sound:
-                self._lines.add(part, *terms)
-        self._ledger, self._state = ledger, state
+            for rows, labels, weights, _ in parts:
+                self._lines.add(rows, labels, weights)
+        self._ledger, self._state, self._rules = ledger, state, {state.shape[-2]: rule}
 
     def _grow(self, state: Vector) -> None:
         """Tell the blocks how many scores there are: one."""
