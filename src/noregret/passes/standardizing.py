@@ -22,9 +22,9 @@ from noregret.passes.rows import place, row_of
 LONGEST = 8192.0
 #: Squared spreads up to this are taken as 0: their digits are lost.
 SMALLEST_SQUARE = 1e-280
-#: The least spread of a feature that varies, in units of its shift: closer to the rounding of its
-#: values they would be told apart by what is left of their digits.
-RESOLUTION = 2.0**-40
+#: Spreads up to this times the shift are taken as 0: they may be what rounding left of a feature
+#: that did not vary.
+RESOLUTION = 2.0**-46
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -91,7 +91,8 @@ def merged(table, i, share):  # type: ignore[no-untyped-def]
     square = (1.0 - share) * (table[i, Moment.SQUARE_BEFORE] + share * apart * apart)
     square += share * table[i, Moment.SQUARE]
     least = RESOLUTION * table[i, Moment.SHIFT]
-    return mean + share * apart, max(square, least * least) if square > SMALLEST_SQUARE else 0.0
+    varied = square > max(least * least, SMALLEST_SQUARE)
+    return mean + share * apart, square if varied else 0.0
 
 
 @kernel(inline=True)
