@@ -87,6 +87,14 @@ LEARNERS: dict[str, Callable[[], Any]] = {
             MirrorDescent(SQUARED, EUCLIDEAN, rates.PerCoordinate(0.5)),
         ]
     ),
+    "aggregate, probabilities": lambda: Aggregate(
+        [
+            MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.Adaptive()),
+            MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.Aioli()),
+        ],
+        mixing="probabilities",
+        stack=MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.ScaleFree()),
+    ),
 }
 
 rng = np.random.default_rng(5)

@@ -8,9 +8,11 @@
 0
 """
 
-from noregret.experts.aggregate import Aggregate, AggregateCertificate, rate_grid
+from noregret.experts.aggregate import Aggregate
+from noregret.experts.aggregate_certificate import AggregateCertificate
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
+from noregret.experts.grids import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
 from noregret.experts.oracles import (
     Combination,

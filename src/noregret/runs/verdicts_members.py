@@ -51,12 +51,12 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
         f"the regret against it is at most {up(stated.regret())}",
     ]
     theorems = [bound for bound in stated.bounds if bound.applies]
-    if any(member.loss != learner.loss for member in learner.learners):
+    if any(member.loss != learner.loss for member in learner.members):
         reason = "not checked: members learn by another loss than they are compared by"
         for text in [*texts, *(" ".join(str(bound).split()) for bound in theorems)]:
             yield Verdict(text, None, reason)
         return
-    proofs = [member.certificate() for member in learner.learners]
+    proofs = [member.certificate() for member in learner.members]
     found = np.array([proof.plain_loss for proof in proofs])
     room = np.array([proof.slack for proof in proofs]) + stated.slack
     room += 1e-12 * (np.abs(found) + np.abs(stated.totals))
