@@ -19,6 +19,8 @@ from noregret.experts.roster import (
     wide_members,
 )
 from noregret.files import store
+from noregret.learners.foreign import Certifier
+from noregret.learners.foreign_sizes import SizedCertifier
 from noregret.learners.standardized import Standardized
 from noregret.losses import Logistic, Loss
 from noregret.proof.certificate import Certificate
@@ -83,6 +85,13 @@ class Mixture(Aggregate):
         super().__init__(members, loss, mirror, blocks, mixing, stack_of(loss))
         #: Whether a row was too wide for the members that standardise.
         self._outgrown = False
+
+    def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
+        return (
+            SizedCertifier(self.loss, blocks)
+            if mirror is None
+            else super()._new_book(mirror, blocks)
+        )
 
     def _made(self) -> str:
         width = {True: ", wide=True", False: ", wide=False", None: ""}[self.wide]
@@ -149,14 +158,16 @@ class Mixture(Aggregate):
         return mixed
 
     def _reach(self, proof: Certificate) -> float | None:
-        """Return the norm of the weights of the member that stands for all."""
+        """Return the length of the weights of the member that stands for all."""
         if not self.rounds:
             return None
         member = self.representative[1]
-        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
-        sizes = getattr(proof.evidence, "sizes", None)
-        if sizes is not None:
-            weights = weights * np.pad(sizes, (0, len(weights)))[: len(weights)]
+        if isinstance(member, Standardized):
+            weights, offset = member.affine()
+        else:
+            weights, offset = member.weights, getattr(member, "offset", 0.0)
+        if isinstance(self._book, SizedCertifier):
+            return self._book.weights_length(weights, float(offset))
         return float(proof.mirror.predictors().norm(weights))
 
     @property
