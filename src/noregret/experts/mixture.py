@@ -87,11 +87,9 @@ class Mixture(Aggregate):
         self._outgrown = False
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
-        return (
-            SizedCertifier(self.loss, blocks)
-            if mirror is None
-            else super()._new_book(mirror, blocks)
-        )
+        if mirror is None:
+            return SizedCertifier(self.loss, blocks)
+        return super()._new_book(mirror, blocks)
 
     def _made(self) -> str:
         width = {True: ", wide=True", False: ", wide=False", None: ""}[self.wide]
