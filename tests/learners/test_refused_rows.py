@@ -87,6 +87,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
             MirrorDescent(SQUARED, EUCLIDEAN, rates.PerCoordinate(0.5)),
         ]
     ),
+    "aggregate, scores": lambda: nr.experts.ScoreAggregate(),
     "mixture": lambda: nr.Mixture(losses.Hinge()),
     "mixture, real": lambda: nr.Mixture(SQUARED),
     "mixture, wide": lambda: nr.Mixture(losses.Logistic(), wide=True),

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from noregret import mirrors
 from noregret.arguments import ArgumentError
 from noregret.arrays import Matrix, Vector
-from noregret.experts.aggregate import LOSSES, PROBABILITIES, Aggregate
+from noregret.experts.aggregate import Aggregate
+from noregret.experts.membership import LOSSES, PROBABILITIES
 from noregret.experts.roster import (
     NARROW,
     narrow_members,
