@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from noregret.batch import ConstrainedSolution, Solution
     from noregret.batch.constrained import hindsight_constrained
     from noregret.batch.hindsight import hindsight, regularization_path
-    from noregret.experts import Aggregate
+    from noregret.experts import Aggregate, Mixture
     from noregret.learners import DualAscent, MirrorDescent, load
-    from noregret.learners.foreign import certify
+    from noregret.learners.anyone import certify
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
+    from noregret.learners.standardized import Standardized
     from noregret.proof.certificate import Certificate
     from noregret.runs.model import Model, open_model
     from noregret.streams import Reading, read
@@ -47,13 +48,15 @@ _LAZY = {
     "DualAscent": "noregret.learners",
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners",
+    "Mixture": "noregret.experts",
     "Model": "noregret.runs.model",
     "Ranker": "noregret.learners.ranking",
     "Reading": "noregret.streams",
     "Solution": "noregret.batch",
+    "Standardized": "noregret.learners.standardized",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
-    "certify": "noregret.learners.foreign",
+    "certify": "noregret.learners.anyone",
     "classes": "noregret.classes",
     "domains": "noregret.domains",
     "drift_proof": "noregret.tracking.drift",
@@ -84,10 +87,12 @@ __all__ = [
     "DualAscent",
     "MatrixDescent",
     "MirrorDescent",
+    "Mixture",
     "Model",
     "Ranker",
     "Reading",
     "Solution",
+    "Standardized",
     "bandits",
     "catalogue",
     "certify",

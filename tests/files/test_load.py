@@ -27,6 +27,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "GradientBandit": lambda: bandits.GradientBandit(2, nr.domains.Ball(1.0), 0.1, 0.2),
     "Halving": lambda: classes.Halving([[0, 1], [1, 1]]),
     "Hedge": lambda: experts.Hedge(3, eta=0.5),
+    "ProbabilityForecaster": lambda: experts.ProbabilityForecaster(3),
     "Ranker": lambda: nr.Ranker(dimension=3),
     "Ranking": lambda: classes.Ranking(3, 9),
     "SOA": lambda: classes.SOA([[0, 1], [1, 1]]),

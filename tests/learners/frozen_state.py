@@ -15,7 +15,7 @@ from noregret.tracking import KernelDescent
 
 #: What is no knowledge of learners and estimators: caches, spare room and work space.
 ROOM = {"_weights", "_one", "_storage", "search", "work", "links", "_feeder", "_plans", "_planned"}
-ROOM |= {"_sums", "_reader", "_rule", "_buffers", "_last", "_one_dense", "_codes"}
+ROOM |= {"_sums", "_reader", "_rule", "_buffers", "_last", "_one_dense", "_codes", "_rules"}
 ROOM |= {"_whole", "_whole_ahead", "_ahead", "_room"}
 #: Whose turn it is to learn is no part of what was learnt, by whomever.
 TURN = {"_learning_turn"}

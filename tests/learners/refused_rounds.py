@@ -236,6 +236,20 @@ GAMES: dict[str, Case] = {
             overflow=([[0.0, 1.0], [1e200, 1.0]], [0.5, 1.0]),
         ),
     ),
+    "probabilities": Case(
+        lambda: experts.ProbabilityForecaster(2),
+        each("learn", ([[0.0, 1.0]], [1.0]), ([[1.0, 0.5]] * 2, [1.0, -1.0]), ([[2, 1]], [1])),
+        faults(
+            "learn",
+            nan=([[NAN, 1.0]], [1.0]),
+            infinite=([[0.0, -math.inf]], [1.0]),
+            outcome=([[0.0, 1.0]], [0.5]),
+            length=([[0.0]], [1.0]),
+            outcomes=([[0.0, 1.0]], [1.0, -1.0]),
+            weight=([[0.0, 1.0]], [1.0], [-1.0]),
+            overflow=([[0.0, 1.0], [-1e300, 1.0]], [1.0, 1.0], [1.0, 1e100]),
+        ),
+    ),
     "specialists": Case(
         lambda: experts.Specialists(2, eta=0.5),
         each("suffer", ([0.0, 1.0], [True, True]), ([1.0, 0.5], [False, True])),

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.learners.foreign import certify
+from noregret.learners.anyone import certify
 from tests.sizes import sized
 
 #: One learner of each engine, and one that restarts.

@@ -119,6 +119,11 @@ ENTRIES = {
         lambda w: experts.Forecaster(2, losses.Squared()).learn(np.ones((2, 2)), Y, w),
         "weight",
     ),
+    "ProbabilityForecaster": (
+        np.ones((2, 2)),
+        lambda p: experts.ProbabilityForecaster(2).learn(p, [1.0, -1.0]),
+        "predictions",
+    ),
     "Aggregate": (X, lambda x: experts.Aggregate([descent()]).learn(x, Y), "X"),
     "portfolios": (np.ones((2, 2)), experts.buy_and_hold, "relatives"),
     "oco suffer": (

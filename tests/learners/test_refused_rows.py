@@ -77,11 +77,26 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "matrix, scale-free": matrix(losses.Softmax()),
     "matrix, implicit": matrix(losses.Softmax(), rate=rates.Constant(0.5), implicit=True),
     "kernel": lambda: KernelDescent(Polynomial(degree=1), radius=2.0, eta=0.1, budget=3),
+    "standardized": lambda: nr.Standardized(MirrorDescent(SQUARED, EUCLIDEAN, rates.ScaleFree())),
+    "standardized, no certificate": lambda: nr.Standardized(
+        MirrorDescent(SQUARED, EUCLIDEAN, rates.Newton()), certified=False
+    ),
     "aggregate": lambda: Aggregate(
         [
             MirrorDescent(SQUARED, EUCLIDEAN, rates.Adaptive()),
             MirrorDescent(SQUARED, EUCLIDEAN, rates.PerCoordinate(0.5)),
         ]
+    ),
+    "mixture": lambda: nr.Mixture(losses.Hinge()),
+    "mixture, real": lambda: nr.Mixture(SQUARED),
+    "mixture, wide": lambda: nr.Mixture(losses.Logistic(), wide=True),
+    "aggregate, probabilities": lambda: Aggregate(
+        [
+            MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.Adaptive()),
+            MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.Aioli()),
+        ],
+        mixing="probabilities",
+        stack=MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.ScaleFree()),
     ),
 }
 

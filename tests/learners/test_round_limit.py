@@ -7,6 +7,7 @@ import pytest
 
 from noregret.bandits.arms import ArmSum as Bandits
 from noregret.experts.hedge_rounds import ExpertSum as Experts
+from noregret.experts.probability_rounds import MixtureSum as Mixtures
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 from tests.learners.test_threads import LEARNERS, X
 
@@ -21,6 +22,7 @@ COUNTS = {
     "Hedge": ("_state.book", Experts.ROUNDS),
     "Shares": ("_state.book", Experts.ROUNDS),
     "Forecaster": ("_state.book", Experts.ROUNDS),
+    "ProbabilityForecaster": ("_state.book", Mixtures.ROUNDS),
     "Specialists": ("_totals", 0),
     "KernelDescent": ("_ledger", Entry.ROUNDS),
     "Tracker": ("_totals", 0),

@@ -103,6 +103,10 @@ LEARNERS = {
         lambda: experts.Forecaster(2, losses.Squared(), low=0.0, high=1.0),
         lambda it, x: it.learn(x, [0.0, 1.0, 0.5]),
     ),
+    "ProbabilityForecaster": (
+        lambda: experts.ProbabilityForecaster(2),
+        lambda it, x: it.learn(x, SIGNS),
+    ),
     "Specialists": (
         lambda: experts.Specialists(2, eta=0.5),
         lambda it, x: it.learn(x, np.ones((3, 2), bool)),

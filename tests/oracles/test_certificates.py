@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.learners.foreign import certify
+from noregret.learners.anyone import certify
 from noregret.norms import norm_upper
 from noregret.proof.certificate import Certificate
 from tests.oracles.data import ROW_A, S_A, S_B, S_W, U0, X_A, X_B, X_T, X_W, Y_A, Y_T, near, total

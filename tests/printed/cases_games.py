@@ -15,7 +15,7 @@ from tests.printed.cases_linear import Random, stream
 from tests.printed.data import exactly
 from tests.printed.games import Advice, Estimated, Experts, Game, GameData, Sleeping, surrogate
 from tests.printed.linear import Reading
-from tests.printed.losses import LOSSES, parameters_of
+from tests.printed.losses import LOSSES, number, parameters_of
 from tests.printed.verdicts import Verdicts
 
 
@@ -138,6 +138,31 @@ def forecaster(random: Random) -> Verdicts:
     combined = (table, y, type(loss).__name__, chosen, np.ones(rounds))
     advice = Advice(paid, costs, combined if against == "combinations" else None)
     certificate = made.certificate()
+    return Experts(str(certificate), certificate.as_dict(), advice, random).judge()
+
+
+def probabilities(random: Random) -> Verdicts:
+    """Judge mixed probabilities, with weights that grow, and with weights of 0."""
+    d, rounds = int(random.choice([1, 2, 5])), int(random.choice([1, 2, 9, 40]))
+    made = experts.ProbabilityForecaster(d, sharing=bool(random.random() < 0.7))
+    table = np.round(float(random.choice([0.5, 5.0])) * random.normal(size=(rounds, d)), 3)
+    y = random.choice([-1.0, 1.0], rounds)
+    weight = np.ones(rounds)
+    if random.random() < 0.6:
+        heavy = [0.0, 0.25, 1.0, 4.0] if made.sharing else [0.0, 0.25, 1.0]
+        weight = random.choice(heavy, rounds)
+    forecasts = made.learn(table, y, weight)
+    rule, chosen = LOSSES["Logistic"], parameters_of(losses.Logistic())
+
+    def lost(row: Any, t: int) -> list[Fraction]:
+        label, mass = exactly([y[t], weight[t]])
+        each = [rule.exact(label, p, chosen) for p in exactly(row)]
+        return [mass * Fraction(str(number(value))) for value in each]
+
+    costs = [lost(row, t) for t, row in enumerate(table)]
+    paid = [lost([p], t)[0] for t, p in enumerate(forecasts)]
+    certificate = made.certificate()
+    advice = Advice(paid, costs)
     return Experts(str(certificate), certificate.as_dict(), advice, random).judge()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -116,6 +117,26 @@ def aggregate(random: Random) -> Verdicts:
     data = _data(loss, given.X, given.y, given.weight, np.asarray(predictions))
     certificate = whole.certificate()
     reading = Reading(data, random, [whole.weights])
+    return Aggregate(str(certificate), certificate.as_dict(), reading, others).judge()
+
+
+def mixture(random: Random) -> Verdicts:
+    """Judge a mixture of probabilities, with a stack one time in two."""
+    given, loss = stream(random, False), losses.Logistic()
+    etas = [0.01, 0.1, 1.0][: int(random.integers(1, 4))]
+    made = [nr.MirrorDescent(loss, mirrors.Euclidean(), rates.Constant(eta)) for eta in etas]
+    stack = catalogue.ogd(loss, 0.3) if random.random() < 0.5 else None
+    alone, last = copy.deepcopy(made), copy.deepcopy(stack)
+    mixing = str(random.choice(["probabilities", "probabilities", "losses"]))
+    whole = experts.Aggregate(made, mixing=mixing, stack=stack)
+    predictions = whole.learn(given.X, given.y, given.weight)
+    others = [one.learn(given.X, given.y, given.weight) for one in alone]
+    if last is not None:
+        rows = np.clip(np.column_stack(others), -30.0, 30.0)
+        others.append(last.learn(rows, given.y, given.weight))
+    data = _data(loss, given.X, given.y, given.weight, np.asarray(predictions))
+    certificate = whole.certificate()
+    reading = Reading(data, random, [])
     return Aggregate(str(certificate), certificate.as_dict(), reading, others).judge()
 
 

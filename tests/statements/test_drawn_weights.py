@@ -19,7 +19,8 @@ Y = 100.0 + X @ [1.0, -2.0]
 @pytest.mark.parametrize(
     ("mirror", "rate", "options", "words"),
     [
-        (EUCLIDEAN, nr.rates.ScaleFree(), {}, "ScaleFree predicts real targets around their mean"),
+        (EUCLIDEAN, nr.rates.ScaleFree(), {}, "ScaleFree predicts more than <w, x>"),
+        (EUCLIDEAN, nr.rates.Ridge(), {}, "Ridge predicts more than <w, x>"),
         (
             nr.mirrors.UnnormalizedEntropy(),
             nr.rates.Constant(1e-4),

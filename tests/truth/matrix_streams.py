@@ -23,6 +23,7 @@ from noregret import losses, mirrors, rates
 from noregret.learners import MatrixDescent
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import BLOCKS
 from tests.truth.claims import Tally
 from tests.truth.streams import saved_and_loaded
 
@@ -94,11 +95,15 @@ class Round:
     scores: Vector
 
 
-def learner_of(random: Random, size: float, outputs: int, dimension: int) -> MatrixDescent:
+def learner_of(
+    random: Random, size: float, outputs: int, dimension: int, blocks: bool
+) -> MatrixDescent:
     """Return a learner whose rate suits, or hardly suits, features of that size."""
     loss, shape, pace = COMBOS[int(random.integers(len(COMBOS)))]
+    while blocks and not loss.has_conjugate():
+        loss, shape, pace = COMBOS[int(random.integers(len(COMBOS)))]
     if pace == "tuned":
-        return MatrixDescent(loss, outputs=outputs)
+        return MatrixDescent(loss, outputs=outputs, blocks=blocks)
     radius = float(random.choice([0.3, 2.0])) / size
     mirror: mirrors.Mirror = {
         "plain": mirrors.Euclidean(),
@@ -110,7 +115,7 @@ def learner_of(random: Random, size: float, outputs: int, dimension: int) -> Mat
     paces = {"constant": rates.Constant, "falling": rates.InverseSqrt}
     rate = paces[pace](eta) if pace in paces else rates.Adaptive()
     careful = isinstance(loss, losses.MulticlassHinge) and random.random() < 0.4
-    return MatrixDescent(loss, mirror, rate, outputs, dimension, careful)
+    return MatrixDescent(loss, mirror, rate, outputs, dimension, careful, blocks=blocks)
 
 
 def targets_of(random: Random, loss: losses.ScoreLoss, outputs: int, sets: bool) -> Any:
@@ -122,8 +127,13 @@ def targets_of(random: Random, loss: losses.ScoreLoss, outputs: int, sets: bool)
     return float(random.integers(outputs))
 
 
-def play(random: Random, learner: MatrixDescent, size: float, dimension: int) -> tuple[Any, ...]:
-    """Learn a stream row by row; return the learner as it is then, and the rounds."""
+def play(
+    random: Random, learner: MatrixDescent, size: float, dimension: int, block: int
+) -> tuple[Any, ...]:
+    """Learn a stream row by row; return the learner as it is then, and the rounds.
+
+    block: stored features with which a block is full, if blocks are kept.
+    """
     sets = learner.loss.sets and random.random() < 0.3
     masses = WEIGHTS[int(random.integers(len(WEIGHTS)))]
     growable = not isinstance(learner.mirror, mirrors.SignedEntropy)
@@ -135,6 +145,8 @@ def play(random: Random, learner: MatrixDescent, size: float, dimension: int) ->
             x = played[-1].x
         target = targets_of(random, learner.loss, learner.outputs, sets)
         weight = float(random.choice(masses))
+        if learner._lines is not None:
+            learner._lines.pending.size = block
         try:
             scores = learner.learn(x[None, :], np.array([target]), [weight])[0]
         except OverflowError:
@@ -174,6 +186,12 @@ class Case:
         z = self.certificate.gradient.reshape(self.outputs, -1).T
         yield np.zeros_like(z)
         yield weights
+        yield from self.along(random, z)
+        for lines in self.certificate.blocks[::3]:
+            yield from self.along(random, lines.gradient.reshape(self.outputs, -1).T)
+
+    def along(self, random: Random, z: Vector) -> Iterator[Vector]:
+        """Yield matrices along -z, in several norms."""
         largest = float(np.abs(z).max(initial=0.0))
         if not 0.0 < largest < math.inf:
             return
@@ -205,6 +223,11 @@ class Case:
             for name, norm, radius in self.radii(U):
                 floor = c.floor(radius, norm)
                 tally.enter(name, bool(own >= mpf(floor)), _far(own - mpf(floor), own), str(radius))
+                lines = c.floors(radius, norm).get(BLOCKS) if c.blocks else None
+                if lines is not None:
+                    # By itself: the largest floor may be another.
+                    far = _far(own - mpf(lines), own)
+                    tally.enter(f"{name}, blocks", bool(own >= mpf(lines)), far, str(radius))
                 if norm is None:
                     self.theorems(tally, parts, own, radius)
             regret = c.regret(U)
@@ -288,15 +311,15 @@ def _far(gap: mpf, size: mpf) -> float:
     return float(gap / max(abs(size), mpf(10) ** -300))
 
 
-def stream(seed: int, index: int) -> tuple[Tally, str]:
-    """Play the stream of that number and judge its certificate."""
+def stream(seed: int, index: int, blocks: bool = False) -> tuple[Tally, str]:
+    """Play the stream of that number and judge its certificate; with blocks of few features."""
     random = np.random.default_rng([seed, index, 7])
     size = SIZES[int(random.integers(len(SIZES)))]
     outputs = OUTPUTS[int(random.integers(len(OUTPUTS)))]
     dimension = int(random.choice([1, 2, 5]))
     with np.errstate(all="ignore"), mp.workdps(DIGITS):
-        learner = learner_of(random, size, outputs, dimension)
-        learner, played = play(random, learner, size, dimension)
+        learner = learner_of(random, size, outputs, dimension, blocks)
+        learner, played = play(random, learner, size, dimension, (1, 7, 30, 1000)[index % 4])
         what = f"{learner.loss} {learner.mirror} {learner.rate} {size:g} {dimension}x{outputs}"
         if not played:
             return Tally(), what

@@ -1,10 +1,10 @@
 """All families before their referees, compiled: python -m tests.truth.product --count 2000.
 
 Half of the streams are those of this package, at their own extremes: learners, matrices, proofs of
-drift, optima in hindsight and shifting bounds. The other half goes to the referee of printed texts,
-family by family: bandits, experts, games, finite classes, paths, estimators, commands. The first
-run compiles what the kernel cache does not hold. Every stream is made again by its kind, seed and
-number.
+drift, floors of blocks, optima in hindsight and shifting bounds. The other half goes to the referee
+of printed texts, family by family: bandits, experts, games, finite classes, paths, estimators,
+commands. The first run compiles what the kernel cache does not hold. Every stream is made again by
+its kind, seed and number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from functools import partial
 import numpy as np
 
 from tests.printed.families import FAMILIES, judged
-from tests.truth import drift_streams, dual_streams, hindsight_problems, matrix_streams
+from tests.truth import (
+    drift_streams,
+    dual_streams,
+    floor_streams,
+    hindsight_problems,
+    matrix_streams,
+)
 from tests.truth import shifting_problems as shifting
 from tests.truth.claims import Tally
 from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
@@ -72,6 +78,8 @@ STREAMS: dict[str, Callable[[int, int], Judged]] = {
     "scale-free": partial(_streams, partial(stream, combos=SCALE_FREE)),
     "dual": partial(_streams, dual_streams.stream),
     "matrix": partial(_streams, matrix_streams.stream),
+    "floors": partial(_streams, floor_streams.stream),
+    "floors of scores": partial(_streams, partial(matrix_streams.stream, blocks=True)),
     "drift proofs": _drift,
     "hindsight": _hindsight,
     "shifting bounds": _shifting,

@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from tests.truth import dual_streams
+from tests.truth import dual_streams, floor_streams, matrix_streams
 from tests.truth.claims import Tally, judge
 from tests.truth.learners import BLOCKS, COMBOS, SCALE_FREE, TRACKERS, Combo
 from tests.truth.streams import KINDS, LONG, Kind, play
 
-FAMILIES = ("descent", "dual", "scale-free", "blocks")
+FAMILIES = ("descent", "dual", "scale-free", "blocks", "floors", "floors of scores")
 DESCENT = (*COMBOS, *TRACKERS)
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 
@@ -64,6 +64,8 @@ def soak(family: str, seed: int, numbers: Sequence[int]) -> Tally:
         "dual": dual_streams.stream,
         "scale-free": partial(stream, combos=SCALE_FREE),
         "blocks": partial(stream, combos=BLOCKS),
+        "floors": floor_streams.stream,
+        "floors of scores": partial(matrix_streams.stream, blocks=True),
     }
     one = ones.get(family, stream)
     total, start = Tally(), time.monotonic()

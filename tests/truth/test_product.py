@@ -9,6 +9,7 @@ from tests.truth import product
 #: What a reader expects of "the whole product", by words in the names of kinds.
 EXPECTED = [
     "descent", "trackers", "scale-free", "dual", "matrix", "drift proofs", "hindsight",
+    "floors", "floors of scores",
     "shifting bounds", "hindsight path", "hindsight, strengths", "EXP3", "EXP3-IX", "Tsallis-INF",
     "contextual bandit", "arms with features", "gradient bandit", "version spaces", "agnostic",
     "elimination", "ranking", "experts", "forecasters", "game", "kernel descent",

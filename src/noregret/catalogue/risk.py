@@ -128,10 +128,10 @@ def _one_pass(
             f"online_to_batch returns weights, and this learner lowers predictions above "
             f"{learner._parts.clip:g}: make it with clip=None"
         )
-    if learner.rate.centred() and learner.loss.labels == "real":
+    if learner.rate.corrects(learner.loss.labels):
         raise ValueError(
-            "online_to_batch returns weights, and ScaleFree predicts real targets around their "
-            "mean: use another rate, or the learner itself"
+            f"online_to_batch returns weights, and {type(learner.rate).__name__} predicts more "
+            "than <w, x>: use another rate, or the learner itself"
         )
     if method == "average":
         # A learner that keeps no average raises here, before it learns.

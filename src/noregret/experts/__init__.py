@@ -8,10 +8,13 @@
 0
 """
 
-from noregret.experts.aggregate import Aggregate, AggregateCertificate, rate_grid
+from noregret.experts.aggregate import Aggregate
+from noregret.experts.aggregate_certificate import AggregateCertificate
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
+from noregret.experts.grids import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
+from noregret.experts.mixture import Mixture
 from noregret.experts.oracles import (
     Combination,
     Sequences,
@@ -29,6 +32,7 @@ from noregret.experts.portfolios import (
     rebalanced,
     universal_pair,
 )
+from noregret.experts.probabilities import ProbabilityForecaster
 from noregret.experts.shares import ShareCertificate, Shares
 from noregret.experts.sleeping import SleepingCertificate, Specialists
 from noregret.experts.surrogate import SurrogateClassifier
@@ -40,7 +44,9 @@ __all__ = [
     "ExpertCertificate",
     "Forecaster",
     "Hedge",
+    "Mixture",
     "NewtonStep",
+    "ProbabilityForecaster",
     "Sequences",
     "ShareCertificate",
     "Shares",

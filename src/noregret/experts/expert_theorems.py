@@ -127,6 +127,18 @@ def switching_price(experts: int, alpha: float, rounds: int, switches: int) -> f
     return price - stays * math.log1p(-rate)
 
 
+def probability_regret(experts: int, rounds: int, largest: float) -> float:
+    """Return W (ln K + ln T), the regret of mixed probabilities that share 1/(t+1), 0 for K = 1.
+
+    W is the largest weight of a round and T counts those of a weight above 0: a share is
+    multiplied by (1 - 1/2) (1 - 1/3) ... (1 - 1/T) = 1/T at least. Without sharing T is 1.
+
+    >>> probability_regret(1, 100, 2.0), round(probability_regret(3, 10, 2.0), 12)
+    (0.0, 6.802394763324)
+    """
+    return largest * math.log(experts * max(rounds, 1)) if experts > 1 else 0.0
+
+
 def surrogate_mistakes(hypotheses: int, eta: float, surrogate: float) -> float:
     """Return (F + ln d / eta) / (1 - eta/2), F the loss 2|<u, v> - y| summed over mistakes.
 

@@ -27,6 +27,8 @@ KINDS = {
     "KernelDescent": "noregret.tracking.hilbert",
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners.mirror_descent",
+    "Mixture": "noregret.experts.mixture",
+    "Standardized": "noregret.learners.standardized",
 }
 #: Module of each game other than learning from rows: experts, arms, finite classes.
 GAMES = {
@@ -41,6 +43,7 @@ GAMES = {
     "GradientBandit": "noregret.bandits.gradient",
     "Halving": "noregret.classes.version_space",
     "Hedge": "noregret.experts.hedge",
+    "ProbabilityForecaster": "noregret.experts.probabilities",
     "Ranker": "noregret.learners.ranking",
     "Ranking": "noregret.classes.ranking",
     "SOA": "noregret.classes.version_space",

@@ -1,7 +1,8 @@
-"""A certificate for anyone's predictions, against the class of linear predictors."""
+"""Certificates for anyone's predictions, part by part: one score a row."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,63 +11,45 @@ from numba.core.errors import NumbaError
 from noregret import mirrors, rates
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector, as_positive
+from noregret.component import Component
 from noregret.floors import as_blocks, lines_below
+from noregret.jit import Call, entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import CertifyRule, Memory
 from noregret.passes.checks import sound_rows
-from noregret.passes.frame import Labels, block, play
+from noregret.passes.frame import Labels, Rule, block, play
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex, require_declared, uncompiled
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.proof.other_lines import with_blocks, with_curves
-from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
+from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
+#: What the names of the arrays of blocks begin with.
+_BLOCKS = "blocks_"
+#: Rows, labels, weights and predictions.
+Part = tuple[Rows, Vector, Vector, Vector]
+#: The machine code of the pass by the types of its arguments: the kernel itself takes ten times as
+#: long as a round to tell them.
+_CODES: dict[tuple[Any, ...], Any] = {}
 
-def certify(
-    X: Any,
-    y: Any,
-    predictions: Any,
-    loss: Loss,
-    weight: Any = None,
-    mirror: Mirror | None = None,
-    blocks: bool | str = False,
-    radius: float | None = None,
-) -> Certificate:
-    """Return what the predictions of any model prove about every fixed linear predictor.
 
-    The proof uses only that the loss is convex in the prediction: with slopes g_t at the given
-    p_t, sum f_t(u) >= sum (f_t(p_t) - g_t p_t) + <u, sum g_t x_t> for every u.
+@lru_cache(maxsize=256)
+def _classes(component: Any) -> tuple[Any, ...]:
+    """Return the class of a component and those of all components within."""
+    inner = (value for value in component.fields().values() if isinstance(value, Component))
+    return (type(component), *map(_classes, inner))
 
-    Args:
-        X: the rows, dense or sparse.
-        y: their labels, -1 and +1 or real numbers, as the loss takes them.
-        predictions: one finite number a row, made by any model.
-        loss: one of `nr.losses` or a `Loss` of your own.
-        weight: one number >= 0 a row [default: 1].
-        mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
-        blocks: whether lines under blocks of rows are tried, too. They do not depend on the
-            predictions: as a rule the floor is then close to the least loss of the class, for 1
-            to 4 us a row, and more where it is read. For the square loss, or with `radius`, and
-            up to 128 features there are parabolas besides; "parabolas" makes them without a
-            radius and up to 512 features, for 3 to 30 times as much [default: False].
-        radius: the largest radius that `floor` will be asked for, finite and above 0, if it is
-            known: parabolas are then made for this class alone, and bend as far as it allows
-            [default: not known].
 
-    >>> from noregret import losses
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    >>> proof = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared())
-    >>> round(proof.loss, 6), round(proof.floor(0.3), 4)
-    (0.02, 0.0951)
-    >>> best = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared(), blocks=True)
-    >>> round(best.floor(0.3), 4)
-    10.4257
-    """
-    certifier = Certifier(loss, mirror, blocks, radius)
-    certifier.add(X, y, predictions, weight)
-    return certifier.certificate()
+def _code(call: Call, rows: Rows, labels: Vector) -> Any:
+    """Return the machine code of a call of the pass."""
+    if not rows.values.flags.carray:
+        return call[0]
+    form = _classes(call[1][0]), rows.values.dtype, rows.values.ndim, labels.ndim
+    if form not in _CODES:
+        _CODES[form] = entry(call)
+    return _CODES[form]
 
 
 class Certifier:
@@ -80,6 +63,9 @@ class Certifier:
     (3, 0.0951)
     """
 
+    #: A record for each feature, and for each score if there are several: Z in its one column.
+    _state: Vector
+
     def __init__(
         self,
         loss: Loss,
@@ -87,12 +73,14 @@ class Certifier:
         blocks: bool | str = False,
         radius: float | None = None,
     ) -> None:
-        require_convex(loss)
+        self._require(loss)
         self._loss = loss
         self._mirror = mirrors.Euclidean() if mirror is None else mirror
         require_declared(self._mirror)
         self._ledger = new_ledger()
-        self._gradient = np.zeros(0)
+        self._state = self._nothing()
+        #: The pass for the known number of features, which takes as long to make as a round.
+        self._rules: dict[int, Rule] = {}
         known = None if radius is None else as_positive("radius", radius)
         if radius is not None and not blocks:
             raise ArgumentError("radius", "is for parabolas: give blocks=True, too", radius)
@@ -104,37 +92,95 @@ class Certifier:
         """Whether lines under blocks of rows are kept, which raise the floor, or "parabolas"."""
         return self._blocks
 
+    @property
+    def rounds(self) -> int:
+        """How many predictions were entered."""
+        return int(self._ledger[Entry.ROUNDS])
+
+    def _require(self, loss: Any) -> None:
+        """Refuse a loss that is not one of these predictions, or not convex."""
+        if not isinstance(loss, Loss):
+            raise ArgumentError("loss", "expected a loss of one score", loss)
+        require_convex(loss)
+
+    def _nothing(self) -> Vector:
+        """Return the records before the first row."""
+        return np.zeros((0, 1))
+
+    def _asked(self, y: Any, predictions: Any, count: int) -> tuple[Vector, Vector]:
+        """Return labels and predictions, or refuse them."""
+        return as_labels(y, count, self._loss), as_predictions(predictions, count)
+
+    def _widened(self, width: int, given: Vector) -> Vector:
+        """Return a copy of the records with room for so many features."""
+        more = width - self._state.shape[-2]
+        if more <= 0:
+            return self._state.copy()
+        return np.pad(self._state, [(0, 0)] * (self._state.ndim - 2) + [(0, more), (0, 0)])
+
+    def _rule(self, features: int) -> Rule:
+        """Return the pass that enters rounds."""
+        return CertifyRule(self._loss, self._mirror.resolved(features))
+
+    def _memory(self, state: Vector, given: Vector) -> Any:
+        """Return the arrays of the pass."""
+        return Memory(state, given)
+
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
         """Enter rows with their labels and the predictions made for them."""
         rows = as_rows(X)
-        labels = as_labels(y, len(rows), self._loss)
+        labels, given = self._asked(y, predictions, len(rows))
         weights = as_weights(weight, len(rows))
-        given = as_predictions(predictions, len(rows))
-        require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
-        # Work on copies, so that a refused row leaves the sums as they were.
-        more = max(rows.width - len(self._gradient), 0)
-        ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
-        rule = CertifyRule(self._loss, self._mirror.resolved(len(gradient)))
-        sound = []
+        require_room(self.rounds, len(rows))
+        parts = []
         for start, stop in rows.chunks():
-            part = sound_rows(rows.part(start, stop), start)
-            taken = slice(start, stop)
+            part, taken = sound_rows(rows.part(start, stop), start), slice(start, stop)
+            parts.append((part, labels[taken], weights[taken], given[taken]))
+        self._enter(rows.width, given, parts)
+
+    @one_at_a_time
+    def add_sound(self, rows: Rows, labels: Vector, weights: Vector, given: Vector) -> None:
+        """Enter rows, labels, weights and predictions that were checked, as `add` does."""
+        require_room(self.rounds, len(rows))
+        self._enter(rows.width, given, [(rows, labels, weights, given)])
+
+    def _enter(self, width: int, given: Vector, parts: list[Part]) -> None:
+        """Enter sound rows part by part: all or none."""
+        # Work on copies, so that a refused row leaves the sums as they were.
+        ledger, state = self._ledger.copy(), self._widened(width, given)
+        rule = self._rules.get(state.shape[-2]) or self._rule(state.shape[-2])
+        row = 0
+        for rows, labels, weights, predictions in parts:
+            call = play, (
+                rule, block(rows), Labels(labels, weights), 0,
+                self._memory(state, predictions), ledger, np.empty(predictions.shape),
+            )  # fmt: skip
             try:
-                entered, _ = play(
-                    rule, block(part), Labels(labels[taken], weights[taken]), 0,
-                    Memory(gradient[:, None], given[taken]), ledger, np.empty(stop - start),
-                )  # fmt: skip
+                entered, _ = _code(call, rows, labels)(*call[1])
             except NumbaError as error:
                 raise uncompiled(error, self._loss, self._mirror) from None
-            if entered < stop - start:
-                row = start + entered
-                raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
-            sound.append((part, labels[taken], weights[taken]))
+            if entered < len(rows):
+                place = row + entered
+                raise ValueError(
+                    f"predictions row {place}: the loss at {predictions[entered]} overflows"
+                )
+            row += len(rows)
         if self._lines is not None:
-            for part, *terms in sound:
-                self._lines.add(part, *terms)
-        self._ledger, self._gradient = ledger, gradient
+            self._grow(state)
+            for rows, labels, weights, _ in parts:
+                self._lines.add(rows, labels, weights)
+        self._ledger, self._state, self._rules = ledger, state, {state.shape[-2]: rule}
+
+    def _grow(self, state: Vector) -> None:
+        """Tell the blocks how many scores there are: one."""
+
+    def _proof(self) -> Certificate:
+        """Return what the lines at the predictions prove."""
+        return Certificate(
+            self._loss, self._mirror.resolved(len(self._state)), rates.Constant(1.0),
+            self._ledger.copy(), self._state[:, 0].copy(), played=False,
+        )  # fmt: skip
 
     def certificate(self, thorough: bool = True) -> Certificate:
         """Return what the predictions so far prove.
@@ -142,12 +188,10 @@ class Certifier:
         thorough: search for the best lines and parabolas of the rows held back, if `blocks` are
             kept; without it the floor may be lower, and is found sooner [default: True].
         """
-        certificate = Certificate(
-            self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
-            self._ledger.copy(), self._gradient.copy(), played=False,
-        )  # fmt: skip
+        certificate = self._proof()
         for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
-            certificate = with_blocks(certificate, ledger, gradient)
+            evidence = certificate.evidence.of_lines(gradient)
+            certificate = with_blocks(certificate, ledger, gradient, evidence)
         if self._lines is None or not thorough:
             return certificate
         return with_curves(certificate, self._lines.curves())
@@ -159,22 +203,24 @@ class Certifier:
 
     def arrays(self) -> dict[str, Vector]:
         """Return copies of the ledger, of Z and of the blocks, for a checkpoint or a merge."""
-        arrays = {"ledger": self._ledger.copy(), "gradient": self._gradient.copy()}
+        arrays = {"ledger": self._ledger.copy(), "gradient": self._state[..., 0].copy()}
         lines = {} if self._lines is None else self._lines.arrays()
-        return arrays | {f"blocks_{name}": array for name, array in lines.items()}
+        return arrays | {f"{_BLOCKS}{name}": array for name, array in lines.items()}
 
     def restore(self, arrays: dict[str, Vector]) -> None:
         """Continue from what `arrays` returned."""
         ledger, gradient = arrays["ledger"], arrays["gradient"]
-        if ledger.shape != (SIZE,) or gradient.ndim != 1:
+        gradient_axes = self._state.ndim - 1
+        if ledger.shape != (SIZE,) or gradient.ndim != gradient_axes:
+            shape = "(features,)" if gradient_axes == 1 else "(scores, features)"
             raise ValueError(
                 f"ledger and gradient have shapes {ledger.shape} and {gradient.shape}, expected "
-                f"({SIZE},) and (features,)"
+                f"({SIZE},) and {shape}"
             )
         if self._lines is not None:
-            kept = {name.removeprefix("blocks_"): array for name, array in arrays.items()}
-            self._lines.restore(kept | {"ledger": arrays["blocks_ledger"]})
+            lines = [name for name in arrays if name.startswith(_BLOCKS)]
+            self._lines.restore({name.removeprefix(_BLOCKS): arrays[name] for name in lines})
             rounds = int(ledger[Entry.ROUNDS])
             if self._lines.rounds != rounds:
                 raise ValueError(f"the blocks hold {self._lines.rounds} rows of {rounds} entered")
-        self._ledger, self._gradient = ledger.copy(), gradient.copy()
+        self._ledger, self._state = ledger.copy(), gradient[..., None].copy()

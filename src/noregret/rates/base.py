@@ -73,8 +73,11 @@ class Rate(Component):
         """Tell whether weights move only where they are read, so that sums of them are kept."""
         return not self.scaled()
 
-    def centred(self) -> bool:
-        """Tell whether predictions of real targets are <w, x> plus the mean of the targets."""
+    def corrects(self, labels: str) -> bool:
+        """Tell whether predictions of such labels, "sign" or "real", are more than <w, x>.
+
+        An offset, a range that they are kept in, a correction that depends on the row.
+        """
         return False
 
     def columnwise(self) -> bool:

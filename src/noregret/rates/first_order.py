@@ -169,7 +169,11 @@ class ScaleFree(Rate):
 
     family: ClassVar[str] = "scale_free"
 
-    scaled = centred = columnwise = yes
+    scaled = columnwise = yes
+
+    def corrects(self, labels: str) -> bool:
+        """Return True for real targets: predictions are made around their mean, in their range."""
+        return labels == "real"
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses of real targets that can be negative: R is the root of their mean."""

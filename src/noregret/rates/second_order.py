@@ -52,6 +52,10 @@ class SecondOrder(Rate):
         """Tell whether the prediction is <w, x>, clipped or not."""
         return True
 
+    def corrects(self, labels: str) -> bool:
+        """Tell whether the prediction is clipped, or corrected by the row."""
+        return self.clips() or not self.linear()
+
     def promised(self) -> float:
         """Return the largest radius for which each parabola lies below its loss, NaN for none."""
         return math.nan

@@ -240,6 +240,27 @@ def as_predictions(predictions: Any, count: int) -> Vector:
     return checked("predictions", vector, np.abs(vector) < 1e150, expected)
 
 
+def as_scores(predictions: Any, count: int) -> Vector:
+    """Return rows of scores as a matrix of float64; refuse numbers that are not finite.
+
+    >>> as_scores([[0.5, 1.0], [0.0, 2.0]], 2).shape
+    (2, 2)
+    """
+    matrix = np.ascontiguousarray(real_array("predictions", predictions), np.float64)
+    if matrix.ndim != 2 or len(matrix) != count or not matrix.shape[1]:
+        raise ValueError(
+            f"predictions have shape {matrix.shape}, expected ({count}, K): a row of scores a row"
+        )
+    sound = np.abs(matrix) < 1e150
+    if not sound.all():
+        row, column = np.argwhere(~sound)[0]
+        raise ValueError(
+            f"predictions row {row}, score {column}: {exact(matrix[row, column])}, expected a "
+            "finite number of size below 1e150"
+        )
+    return matrix
+
+
 def as_offsets(offset: Any, count: int, name: str = "offset") -> Vector:
     """Return the fixed parts of the predictions, or margins, zeros if there are none."""
     if offset is None:

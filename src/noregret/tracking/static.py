@@ -33,7 +33,7 @@ from scipy.sparse import csr_array
 from noregret.arrays import Vector
 from noregret.batch.hindsight import hindsight
 from noregret.batch.solver import Progress
-from noregret.learners.foreign import certify
+from noregret.learners.anyone import certify
 from noregret.losses import Loss, Squared
 from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows

@@ -11,7 +11,8 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.batch.solver import Progress
-from noregret.learners.foreign import Certifier, certify
+from noregret.learners.anyone import certify
+from noregret.learners.foreign import Certifier
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.wording import WrongConjugate

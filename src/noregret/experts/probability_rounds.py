@@ -1,0 +1,121 @@
+"""The loop that mixes probabilities, and the running sums from which its certificate is read.
+
+Shares v_k are kept as logarithms that sum to ln 1 = 0: a share that is negligible now is not lost.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from noregret.elementary import exp
+from noregret.jit import add_compensated, kernel
+
+#: A round is refused if the losses so far, or a product in their certificate, could overflow.
+LARGEST_SUM = 1e302
+
+
+class MixtureSum(IntEnum):
+    """Places in the book. Compensated sums keep in the next place what an addition lost."""
+
+    ROUNDS = 0
+    #: Rounds of a weight above 0, and the largest weight: theorems count these alone.
+    WEIGHED = 1
+    LARGEST_WEIGHT = 2
+    #: Sum of the losses of the mixture.
+    OWN = 3
+    OWN_LOW = 4
+    #: Sum of the largest loss of a round, the mixture's and the experts', and of ROUNDS times
+    #: the largest weight so far: rounding errors are proportional to these.
+    SIZE = 5
+    WEIGHTS = 6
+
+
+@kernel(inner=True)
+def _log_sum(terms):  # type: ignore[no-untyped-def]
+    """Return ln sum_k e^(terms_k), from the largest term."""
+    top = -np.inf
+    for k in range(np.uint64(terms.shape[0])):
+        top = max(top, terms[k])
+    total = 0.0
+    for k in range(np.uint64(terms.shape[0])):
+        total += exp(terms[k] - top)
+    return top + np.log(total)
+
+
+@kernel(inner=True)
+def mixed_margin(loss, logs, row, terms):  # type: ignore[no-untyped-def]
+    """Return p = ln sum_k v_k s(p_k) - ln sum_k v_k s(-p_k), s(p) = 1 / (1 + e^-p).
+
+    -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for -1. `terms` is scratch.
+    """
+    least, most = np.inf, -np.inf
+    for k in range(np.uint64(row.shape[0])):
+        least, most = min(least, row[k]), max(most, row[k])
+        terms[k] = logs[k] - loss.value(1.0, row[k])
+    up = _log_sum(terms)
+    for k in range(np.uint64(row.shape[0])):
+        terms[k] = logs[k] - loss.value(-1.0, row[k])
+    return min(max(up - _log_sum(terms), least), most)
+
+
+@kernel(inner=True)
+def _learn(logs, costs, count, sharing):  # type: ignore[no-untyped-def]
+    """Set v_k <- v_k e^(-costs_k) / sum, then v_k <- (1 - a) v_k + a / K with a = 1/(count + 1)."""
+    for k in range(np.uint64(logs.shape[0])):
+        logs[k] -= costs[k]
+    total = _log_sum(logs)
+    kept = -np.log1p(1.0 / count)
+    given = -np.log(logs.shape[0] * (count + 1.0))
+    for k in range(np.uint64(logs.shape[0])):
+        logs[k] -= total
+        if sharing:
+            mine = logs[k] + kept
+            logs[k] = max(mine, given) + np.log1p(exp(-abs(mine - given)))
+
+
+@kernel
+def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  # type: ignore[no-untyped-def]
+    """Mix the rows of margins, suffer the loss of the mixture, and charge the experts.
+
+    Losses enter the shares divided by the largest weight so far, this round's included, or by 1
+    without sharing. Returns the rounds played: it stops before one whose losses overflow, with the
+    book of the rounds before it.
+    """
+    book, logs, totals = state.book, state.logs, state.totals
+    own, terms = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
+    for t in range(predictions.shape[0]):
+        row, y, weight = predictions[t], labels.y[t], labels.weight[t]
+        p = mixed_margin(loss, logs, row, terms)
+        value = weight * loss.value(y, p)
+        size = value
+        for k in range(np.uint64(row.shape[0])):
+            own[k] = loss.value(y, row[k])
+            size = max(size, weight * own[k])
+        largest = max(book[MixtureSum.LARGEST_WEIGHT], weight)
+        if not book[MixtureSum.SIZE] + size <= LARGEST_SUM:
+            return t
+        forecasts[t] = p
+        book[MixtureSum.ROUNDS] += 1.0
+        book[MixtureSum.LARGEST_WEIGHT] = largest
+        book[MixtureSum.SIZE] += size
+        book[MixtureSum.WEIGHTS] += largest
+        add_compensated(book, MixtureSum.OWN, value)
+        # A round of weight 0 tells nothing: neither losses nor shares move.
+        if weight > 0.0:
+            book[MixtureSum.WEIGHED] += 1.0
+            part = weight / largest if sharing else weight
+            for k in range(np.uint64(row.shape[0])):
+                totals[k] += weight * own[k]
+                own[k] *= part
+            _learn(logs, own, book[MixtureSum.WEIGHED], sharing)
+    return predictions.shape[0]
+
+
+@kernel
+def probability_forecasts(loss, logs, predictions, forecasts):  # type: ignore[no-untyped-def]
+    """Mix the rows of margins with the same shares."""
+    terms = np.empty(predictions.shape[1])
+    for t in range(predictions.shape[0]):
+        forecasts[t] = mixed_margin(loss, logs, predictions[t], terms)

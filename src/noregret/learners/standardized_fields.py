@@ -1,0 +1,167 @@
+"""The moments by which `Standardized` sees its rows, and its fields in model files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noregret.arrays import Vector
+from noregret.files.fields import Arrays, Field, Header
+from noregret.learners.files import learner_of
+from noregret.passes.frame import block
+from noregret.passes.standardizing import (
+    LONGEST,
+    Count,
+    Moment,
+    Moments,
+    Scaling,
+    Written,
+    read_moments,
+    standardize,
+)
+from noregret.rows.examples import Rows
+
+#: The key of the wrapped learner in the header, and the beginning of the names of other arrays.
+_WRAPPED, _BOOK = "wrapped", "book/"
+
+
+class Scaler:
+    """Centre and spread of each feature over the rows before, and rows in their units.
+
+    bound: deviations enter the moments up to so many spreads.
+    limit: beyond so many spreads a feature is its logarithm.
+    constants: columns of 1 before the features.
+    widest: the number of features up to which rows are standardised.
+
+    >>> scaler = Scaler(20.0, 3.0, 1, 512)
+    >>> rows = Rows(np.zeros(1, np.uint64), np.zeros(0, np.uint32), np.array([[1.0], [3.0]]), 1, 2)
+    >>> scaler.widen(1)
+    >>> scaler.standardized(rows, np.ones(2), True).values, scaler.read()
+    (array([1., 1.]), (array([2.]), array([1.])))
+    """
+
+    def __init__(self, bound: float, limit: float, constants: int, widest: int) -> None:
+        self.scaling = Scaling(bound, limit, constants, widest)
+        #: The widest rows so far, None before the first.
+        self.known: int | None = None
+        self._table, self._counts = np.zeros((0, len(Moment))), np.zeros(len(Count))
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether a row was too wide."""
+        return bool(self._counts[Count.OUTGROWN])
+
+    def width_for(self, width: int) -> int:
+        """Return how many columns rows of that width have once they are standardised."""
+        known = max(width, self.known or 0)
+        return self.scaling.constants + min(known, self.scaling.widest)
+
+    def widen(self, width: int) -> None:
+        """Know that many features: those not seen before were 0 in all rows."""
+        self.known = max(width, self.known or 0)
+        more = min(self.known, self.scaling.widest) - len(self._table)
+        if more > 0:
+            self._table = np.pad(self._table, ((0, more), (0, 0)))
+
+    def standardized(self, rows: Rows, weight: Vector, learning: bool) -> Rows:
+        """Return sound rows in units of the moments, which they enter if they are learnt."""
+        table = self._table
+        moments = Moments(table, self._counts, np.empty(len(table)))
+        most = len(rows) * (self.scaling.constants + len(table))
+        indptr = np.empty(len(rows) + 1, np.uint64)
+        written = Written(indptr, np.empty(most, np.uint32), np.empty(most))
+        used = standardize(self.scaling, moments, block(rows), weight, learning, written)
+        width = self.width_for(rows.width)
+        return Rows(indptr, written.columns[:used], written.values[:used], width, len(rows))
+
+    def read(self) -> tuple[Vector, Vector]:
+        """Return the centres and the spreads for the coming row."""
+        centre, spread = np.empty((2, len(self._table)))
+        read_moments(self._table, self._counts, centre, spread)
+        return centre, spread
+
+    def arrays(self) -> Arrays:
+        """Return copies of the moments and the counts."""
+        return {"moments": self._table.copy(), "counts": self._counts.copy()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Continue from what `arrays` returned, or refuse what is no state of a scaler."""
+        table, counts = arrays["moments"], arrays["counts"]
+        for name, array, shape in (
+            ("moments", table, (min(self.known or 0, self.scaling.widest), len(Moment))),
+            ("counts", counts, (len(Count),)),
+        ):
+            if array.shape != shape or array.dtype != np.float64:
+                found = f"{array.shape} of {array.dtype}"
+                raise ValueError(f"{name} has shape {found}, expected {shape} of float64")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} holds numbers that are not finite")
+        before, running, outgrown = counts
+        longest = min(max(2.0 * before, 1.0), LONGEST)
+        # Lengths of epochs are powers of two.
+        whole = before == 0.0 or (1.0 <= before <= LONGEST and before.hex().startswith("0x1.000"))
+        if not (whole and 0.0 <= running < longest and running % 1.0 == 0.0 and outgrown in (0, 1)):
+            raise ValueError("counts are not those of a scaler")
+        if table[:, [Moment.SQUARE_BEFORE, Moment.SQUARE]].min(initial=0.0) < 0.0:
+            raise ValueError("moments holds squares below 0")
+        self._table, self._counts = table.copy(), counts.copy()
+
+
+class Wrapped(Field):
+    """The wrapped learner: its header under a key, its arrays under their own names."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the learner."""
+        header[self.name], own = self.get(owner)._to_file()
+        arrays.update(own)
+
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
+        """Return a learner with the same settings that has seen nothing."""
+        learner = learner_of(header[self.name], arrays)
+        return {"learner": type(learner)(**learner._settings())}
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Take the learner over."""
+        self.set(owner, learner_of(header[self.name], arrays))
+
+
+class Scaled(Field):
+    """The number of known features in the header, the moments in the arrays."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter both."""
+        header[self.name] = self.get(owner).known
+        arrays.update(self.get(owner).arrays())
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Take both over."""
+        known = header[self.name]
+        if known is not None and (type(known) is not int or known < 0):
+            raise ValueError(f"{self.name} is {known!r}, expected a number of features")
+        self.get(owner).known = known
+        self.get(owner).restore(arrays)
+
+
+class Booked(Field):
+    """The sums of the certificate, under names that begin with `book/`; none if it is not kept."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the sums."""
+        book = self.get(owner)
+        own = {} if book is None else book.arrays()
+        arrays.update({f"{_BOOK}{name}": array for name, array in own.items()})
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Take the sums over."""
+        book = self.get(owner)
+        if book is None:
+            return
+        own = {
+            name.removeprefix(_BOOK): array
+            for name, array in arrays.items()
+            if name.startswith(_BOOK)
+        }
+        book.restore(own)
+        if book.rounds != owner.rounds:
+            raise ValueError(f"the certificate has {book.rounds} rounds of {owner.rounds} learnt")
