@@ -118,6 +118,9 @@ def test_it_is_the_certificate_of_a_scale_free_learner() -> None:
         assert proof.describe(radius) == own.describe(radius)
     assert own.reach == pytest.approx(certifier.weights_length(learner.weights), rel=1e-9)
     assert certifier.weights_length(np.zeros(1), -3.0) == pytest.approx(3.0)
+    # A feature that never occurred has size 0.
+    wider = np.append(learner.weights, 1e9)
+    assert certifier.weights_length(wider) == certifier.weights_length(learner.weights)
 
 
 def test_sizes_of_earlier_rows_would_be_no_class_of_the_whole_stream() -> None:
