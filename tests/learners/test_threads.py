@@ -109,7 +109,7 @@ LEARNERS = {
     ),
     "ScoreForecaster": (
         lambda: experts.ScoreForecaster(2),
-        lambda it, x: it.learn(np.stack([x, x], axis=1), [0, 1, 0]),
+        lambda it, x: it.learn(_as(x, np.zeros((3, 2, 2))), [0, 1, 0]),
     ),
     "Specialists": (
         lambda: experts.Specialists(2, eta=0.5),

@@ -36,9 +36,9 @@ class Mixture(Aggregate):
     Rows of up to 512 features have members that see them standardised: `ScaleFree` with one and
     with twenty constants, and up to 128 features second-order learners, of the logistic loss
     `Aioli` and `Newton`, of the squared loss `Ridge` without and with forgetting. Wider rows have
-    `ScaleFree`, `CoinBetting` and `DualAscent`. A last member learns from the predictions of the
-    others. The logistic loss mixes probabilities and loses at most ln K + ln T more than the best
-    of K members in T rounds; other losses are mixed by AdaHedge.
+    `ScaleFree`, `DualAscent` and, where slopes are bounded, `CoinBetting`. A last member learns
+    from the predictions of the others. The logistic loss mixes probabilities and loses at most
+    ln K + ln T more than the best of K members in T rounds; other losses are mixed by AdaHedge.
 
     Each round: every member predicts and learns, the mixture predicts by their shares, see
     `Aggregate`. It is not linear; `representative` is the member that stands for it.

@@ -54,13 +54,13 @@ def wide_members(loss: Loss) -> list[Any]:
 
     >>> from noregret import losses
     >>> len(wide_members(losses.Logistic())), len(wide_members(losses.Squared()))
-    (3, 1)
+    (3, 2)
     """
     members: list[Any] = [_descent(loss, rates.ScaleFree())]
     if math.isfinite(loss.lipschitz()):
         members.append(_descent(loss, rates.CoinBetting()))
-        if loss.has_conjugate():
-            members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
+    if loss.has_conjugate():
+        members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
     return members
 
 
