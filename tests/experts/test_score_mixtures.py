@@ -17,6 +17,7 @@ import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.experts import ProbabilityForecaster, ScoreAggregate, ScoreForecaster
 from noregret.experts.aggregate_certificate import ScoreAggregateCertificate
+from noregret.experts.probability_rounds import MixtureSum
 from noregret.runs.verdicts_members import member_verdicts
 
 SOFTMAX = nr.losses.Softmax()
@@ -107,6 +108,11 @@ def test_an_expert_that_is_surely_wrong_is_not_forgotten() -> None:
     made = forecaster.learn(sure * 3, [1.0, 0.0, 0.0])
     assert np.isfinite(made).all() and made[0, 1] == pytest.approx(math.log(0.25))
     assert forecaster.weights.sum() == pytest.approx(1.0)
+    # The losses of the experts, not of the mixture alone, say how large rounding can be.
+    assert forecaster._state.book[MixtureSum.SIZE] >= 1e100
+    # Differences of scores are taken from the largest, where none is lost.
+    far = ScoreForecaster(1).forecast([[[-1e17, 0.0, 1.0]]])[0]
+    assert far[1:] == pytest.approx([-math.log1p(math.e), 1.0 - math.log1p(math.e)])
     with pytest.raises(ValueError, match="row 0, expert 1, class 0: nan"):
         forecaster.learn([[[0.0, 0.0], [np.nan, 0.0]]], [0])
     with pytest.raises(ValueError, match=r"shape \(1, 3, 2\), expected \(rounds, 2, classes\)"):
