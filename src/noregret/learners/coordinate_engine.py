@@ -29,6 +29,14 @@ class CoordinateEngine(Engine):
             self.loss, self.mirror, rate, self.averages, self.conservative
         )
 
+    def own_records(self) -> bool:
+        """Return True without an average, which is settled for all features at once."""
+        return not self.averages.kept
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     def kappa(self, ledger: Vector) -> float:
         """Return 1: each weight has a factor of its own."""
         return 1.0
