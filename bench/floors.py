@@ -1,14 +1,13 @@
 """Floors of blocks of rows beside the best in hindsight: `python -m bench.floors`.
 
-A constant feature 1 is the last column; rows are in the order of the file, but for spambase and
-mushrooms, which are shuffled. m_i is the largest |x_i| of the stream, w the minimiser of the loss
-plus ||m w||^2 / 2, and the class ||m u||_2 <= B has B = ||m w||_2, so that w is its best. Figures
-are floors in units of the loss of w. Nobody knows m in advance: parabolas have the units of the
-rows so far.
+Figures are floors in units of the loss of the best of a class, see `bench.floor_problems`. Nobody
+knows the units of its features in advance: floors have those of the rows so far.
 
-`K` are blocks of that many rows, with parabolas for the radius B alone; `lines` and `parabolas`
-are what `blocks="parabolas"` keeps, at blocks of 262,144 features, for radii 4, 16 and 64. Times
-are of these, a row, and of a print. Streams are in the folder that NOREGRET_DATA names.
+`K` are blocks of that many rows, with parabolas for the radius B alone, on sparse streams with
+lines; `lines` and `parabolas` are what `blocks="parabolas"` keeps, at blocks of 262,144 features,
+for radii 4, 16 and 64. Times are of these, a row, and of a print. The last line has the median
+over the streams of how far a floor is below the best, in units of the best. Streams are in the
+folder that NOREGRET_DATA names.
 """
 
 from __future__ import annotations
@@ -16,22 +15,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import scipy.sparse as sp
 
 import noregret as nr
 from bench import machine
-from bench.quality import data
+from bench.floor_problems import Problem, load
 from noregret.floors import BlockCurves, BlockLines
-from noregret.floors.parabolas import Parabolas
+from noregret.floors.parabolas import WIDEST, Parabolas
 from noregret.floors.pending import Pending
 from noregret.proof.certificate import Certificate
 from noregret.proof.evidence import FeatureSizes
@@ -40,26 +36,17 @@ from noregret.proof.statement import BLOCKS, PARABOLAS
 from noregret.rows.examples import Rows, as_rows
 
 Vector = npt.NDArray[np.float64]
-LOGISTIC, SQUARED = nr.losses.Logistic(), nr.losses.Squared()
-#: Least floors of blocks of 1,024 rows.
-BARS = {
-    "sea": 0.99, "elec2": 0.84, "phishing": 0.79, "spambase": 0.95, "mushrooms": 0.92,
-    "a9a": 0.975, "covtype": 0.68, "bike_sharing": 1.0 - 1e-9, "california": 1.0 - 1e-9,
-    "ccpp": 1.0 - 1e-9, "abalone": 1.0 - 1e-9,
+#: Least floors of blocks of 1,024 and of 4,096 rows; no bar where there is none.
+BARS: dict[str, tuple[float, float] | None] = {
+    "sea": (0.99, 0.9887), "elec2": (0.84, 0.8893), "phishing": (0.79, 0.8456),
+    "spambase": (0.95, 0.9926), "mushrooms": (0.92, 0.9845), "a9a": (0.975, 0.984),
+    "covtype": (0.68, 0.7515), "bike_sharing": (1.0 - 1e-9, 1.0 - 1e-9),
+    "california": (1.0 - 1e-9, 1.0 - 1e-9), "ccpp": (1.0 - 1e-9, 1.0 - 1e-9),
+    "abalone": (1.0 - 1e-9, 1.0 - 1e-9), "earn": (0.55, 0.82), "crude": (0.55, 0.82),
+    "rcv1_small": None,
 }  # fmt: skip
-COVTYPE_ROWS = 60_000
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Rows with a constant, labels, and the class."""
-
-    loss: Any
-    rows: sp.csr_matrix
-    y: Vector
-    sizes: Vector
-    radius: float
-    best: float
+#: Rows of a block.
+SIZES = (128, 1024, 4096)
 
 
 @dataclass(frozen=True)
@@ -77,95 +64,6 @@ class Figures:
     print_seconds: dict[str, float]
 
 
-def _shuffled(stream: data.Stream) -> tuple[sp.csr_matrix, Vector]:
-    order = np.random.default_rng(0).permutation(len(stream.y))
-    return stream.rows[order], stream.y[order]
-
-
-def _mushrooms() -> tuple[sp.csr_matrix, Vector]:
-    stream = data._svmlight("mushrooms", "mushrooms/mushrooms.svm.xz", 2.0)
-    return _shuffled(stream)
-
-
-def _spambase() -> tuple[sp.csr_matrix, Vector]:
-    last = data._last("spambase/spambase")
-    return _shuffled(data._csv("spambase", "spambase/spambase.csv.xz", last, "spam"))
-
-
-def _bike() -> tuple[sp.csr_matrix, Vector]:
-    drop = ("casual", "registered", "instant", "dteday")
-    stream = data._regression("bike", "bike_sharing/bike_sharing_hour.csv.xz", "cnt", drop)
-    return stream.rows, stream.y
-
-
-def _abalone() -> tuple[sp.csr_matrix, Vector]:
-    table = pd.read_csv(data.folder() / "abalone/abalone.csv.xz")
-    kinds = [(table["sex"] == kind).to_numpy(np.float64) for kind in "MFI"]
-    numbers = table.drop(columns=["sex", "rings"]).to_numpy(np.float64)
-    return sp.csr_matrix(np.column_stack([*kinds, numbers])), table["rings"].to_numpy(np.float64)
-
-
-def _ccpp() -> tuple[sp.csr_matrix, Vector]:
-    stream = data._regression("ccpp", "ccpp/ccpp.csv.xz", "PE")
-    return stream.rows, stream.y
-
-
-OWN: dict[str, Callable[[], tuple[sp.csr_matrix, Vector]]] = {
-    "mushrooms": _mushrooms,
-    "spambase": _spambase,
-    "bike_sharing": _bike,
-    "california": lambda: _shuffled(data.load("california")),
-    "ccpp": _ccpp,
-    "abalone": _abalone,
-}
-
-
-def load(name: str, rows: int | None = None) -> Problem:
-    """Return a stream with its class, or the first rows of it."""
-    if name in OWN:
-        X, y = OWN[name]()
-    else:
-        stream = data.load(name).head(COVTYPE_ROWS if name == "covtype" else None)
-        X, y = stream.rows, stream.y
-    X, y = X[:rows], y[:rows]
-    X = sp.csr_matrix(sp.hstack([X, np.ones((X.shape[0], 1))], format="csr"))
-    X.eliminate_zeros()
-    X.sort_indices()
-    loss = LOGISTIC if set(np.unique(y)) <= {-1.0, 1.0} else SQUARED
-    sizes = np.asarray(abs(X).max(axis=0).todense()).ravel()
-    units = X @ sp.diags(1.0 / np.where(sizes > 0.0, sizes, 1.0))
-    w = _ridge(loss, units, y)
-    lost = [loss.value(label, p) for label, p in zip(y.tolist(), (units @ w).tolist(), strict=True)]
-    return Problem(loss, X, y, sizes, float(np.linalg.norm(w)), math.fsum(lost))
-
-
-def _ridge(loss: Any, X: sp.csr_matrix, y: Vector) -> Vector:
-    """Return the minimiser of the loss plus ||w||^2 / 2, by Newton's method."""
-    w = np.zeros(X.shape[1])
-
-    def value(at: Vector) -> float:
-        p = X @ at
-        rows = np.logaddexp(0.0, -y * p) if loss is LOGISTIC else (p - y) ** 2
-        return float(rows.sum() + 0.5 * at @ at)
-
-    for _ in range(100):
-        p = X @ w
-        chance = 0.5 * (1.0 - np.tanh(0.5 * y * p))
-        slope, bend = (
-            (-y * chance, chance * (1.0 - chance)) if loss is LOGISTIC
-            else (2.0 * (p - y), np.full(len(y), 2.0))
-        )  # fmt: skip
-        gradient = X.T @ slope + w
-        matrix = (X.T @ sp.diags(bend) @ X).toarray() + np.eye(len(w))
-        step, part = np.linalg.solve(matrix, gradient), 1.0
-        while part > 1e-9 and value(w - part * step) > value(w):
-            part *= 0.5
-        if part <= 1e-9 or gradient @ step < 1e-14 * value(w):
-            break
-        w = w - part * step
-    return w
-
-
 def _certificate(problem: Problem) -> Certificate:
     """Return a certificate about ||m u||_2 <= radius, of predictions of 0."""
     plain = nr.certify(problem.rows, problem.y, np.zeros(len(problem.y)), problem.loss)
@@ -174,15 +72,34 @@ def _certificate(problem: Problem) -> Certificate:
 
 
 def at_blocks(problem: Problem, rows: int) -> float:
-    """Return the floor of parabolas at blocks of that many rows, for the radius alone."""
+    """Return the floor at blocks of that many rows: of parabolas for the radius, or of lines."""
+    wide = problem.rows.shape[1] > WIDEST
+    return (_of_lines if wide else _of_parabolas)(problem, rows) / problem.best
+
+
+def _of_lines(problem: Problem, rows: int) -> float:
+    lines, pending = BlockLines(problem.loss, 1 << 62), Pending(1 << 62, rows)
+    lines.pending = pending
+    given, count = as_rows(problem.rows), len(problem.y)
+    lines.add(given, problem.y, np.ones(count))
+    return _with_lines(_certificate(problem), lines).floors(problem.radius)[BLOCKS]
+
+
+def _with_lines(certificate: Certificate, lines: BlockLines) -> Certificate:
+    for ledger, gradient in lines.proved():
+        own = certificate.evidence.of_lines(gradient)
+        certificate = with_blocks(certificate, ledger, gradient, own)
+    return certificate
+
+
+def _of_parabolas(problem: Problem, rows: int) -> float:
     parabolas, pending = Parabolas(problem.loss, (problem.radius,)), Pending(1 << 62, rows)
     given, count = as_rows(problem.rows), len(problem.y)
     parabolas.widen(given.width)
     for full in pending.take(given, problem.y, np.ones(count), np.zeros(count)):
         parabolas.enter(full)
     curves = parabolas.curves(pending.held(given.width) if len(pending) else None)
-    floors = with_curves(_certificate(problem), curves).floors(problem.radius)
-    return floors[PARABOLAS] / problem.best
+    return with_curves(_certificate(problem), curves).floors(problem.radius)[PARABOLAS]
 
 
 def _timed(blocks: BlockLines, rows: Rows, problem: Problem) -> tuple[float, float]:
@@ -195,7 +112,7 @@ def _timed(blocks: BlockLines, rows: Rows, problem: Problem) -> tuple[float, flo
     return (middle - start) / count * 1e6, time.perf_counter() - middle
 
 
-def measure(name: str, rows: int | None = None, sizes: tuple[int, ...] = (1024, 4096)) -> Figures:
+def measure(name: str, rows: int | None = None, sizes: tuple[int, ...] = SIZES) -> Figures:
     """Return the figures of a stream."""
     problem = load(name, rows)
     given = as_rows(problem.rows)
@@ -204,18 +121,29 @@ def measure(name: str, rows: int | None = None, sizes: tuple[int, ...] = (1024, 
            replace(problem, y=problem.y[:256]))  # fmt: skip
     both, alone = BlockCurves(problem.loss), BlockLines(problem.loss)
     times = {"lines": _timed(alone, given, problem), "both": _timed(both, given, problem)}
-    certificate = _certificate(problem)
-    for ledger, gradient in both.proved():
-        own = certificate.evidence.of_lines(gradient)
-        certificate = with_blocks(certificate, ledger, gradient, own)
+    certificate = _with_lines(_certificate(problem), both)
     floors = with_curves(certificate, both.curves()).floors(problem.radius)
     return Figures(
         name, given.width, problem.radius, problem.best,
         {f"K={count}": at_blocks(problem, count) for count in sizes},
-        floors[BLOCKS] / problem.best, floors[PARABOLAS] / problem.best,
+        floors[BLOCKS] / problem.best, floors.get(PARABOLAS, math.nan) / problem.best,
         {kind: found[0] for kind, found in times.items()},
         {kind: found[1] for kind, found in times.items()},
     )  # fmt: skip
+
+
+def medians(results: list[Figures]) -> dict[str, float]:
+    """Return the median over the streams of (best - floor) / best, by the kind of floor.
+
+    A negative floor is one of 0. Where there are no parabolas it is that of the lines.
+    """
+    kinds = {f"K={size}": [one.blocks[f"K={size}"] for one in results] for size in SIZES}
+    kinds["lines"] = [one.lines for one in results]
+    kinds["lines and parabolas"] = [np.nanmax([one.lines, one.parabolas]) for one in results]
+    return {
+        kind: statistics.median(1.0 - max(floor, 0.0) for floor in floors)
+        for kind, floors in kinds.items()
+    }
 
 
 def main() -> None:
@@ -227,26 +155,34 @@ def main() -> None:
     arguments = parser.parse_args()
     facts = machine.describe()
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
-    head = ("stream", "d", "B", "best", "K=1024", "bar", "K=4096", "lines", "parabolas")
-    print(("{:<13}{:>4}{:>12}{:>17}" + 5 * "{:>11}").format(*head), " us a row, print: lines, both")
+    head = ("stream", "d", "B", "best", "K=128", "K=1024", "bar", "K=4096", "bar", "lines",
+            "parabolas")  # fmt: skip
+    print(("{:<13}{:>6}{:>12}{:>17}" + 7 * "{:>11}").format(*head), " us a row, print: lines, both")
     results = []
     for name in arguments.streams:
         found = measure(name, arguments.rows)
         results.append(found)
-        short = [found.blocks["K=1024"], BARS[name], found.blocks["K=4096"]]
+        bars, blocks = BARS[name] or (math.nan, math.nan), found.blocks
+        short = [blocks["K=128"], blocks["K=1024"], bars[0], blocks["K=4096"], bars[1]]
         shown = [_part(one) for one in (*short, found.lines, found.parabolas)]
         times = [f"{one:.2f}" for one in found.microseconds.values()]
         times += [f"{one:.2f} s" for one in found.print_seconds.values()]
-        print(f"{name:<13}{found.features:>4}{found.radius:>12.6g}{found.best:>17.10g}"
+        print(f"{name:<13}{found.features:>6}{found.radius:>12.6g}{found.best:>17.10g}"
               + "".join(f"{one:>11}" for one in shown) + "  " + ", ".join(times),
               flush=True)  # fmt: skip
+    far = medians(results)
+    print("median of (best - floor) / best: "
+          + ", ".join(f"{kind} {one:.4f}" for kind, one in far.items()))  # fmt: skip
     if arguments.json is not None:
-        report = {"machine": facts, "streams": [asdict(one) for one in results]}
+        report = {"machine": facts, "streams": [asdict(one) for one in results],
+                  "medians": far}  # fmt: skip
         arguments.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
 def _part(value: float) -> str:
     """Return a part of the best with four digits, or how far below 1 it is."""
+    if math.isnan(value):
+        return "-"
     return f"1-{1.0 - value:.1e}" if 0.9999 < value < 1.0 else f"{value:.4f}"
 
 

@@ -180,8 +180,11 @@ def test_a_look_changes_nothing_and_a_restored_state_goes_on_to_the_bit() -> Non
 
 def test_arrays_of_other_radii_or_shapes_are_refused() -> None:
     parabolas, _ = fed(LOGISTIC, draw(LOGISTIC), 16)
-    with pytest.raises(ValueError, match="leader of parabolas is"):
+    with pytest.raises(ValueError, match=r"are of the radii \[4.0, 16.0, 64.0\], not \[2.0\]"):
         made(LOGISTIC, 2.0).restore(parabolas.arrays())
+    wider = parabolas.arrays() | {"leader": np.zeros((3, 99))}
+    with pytest.raises(ValueError, match="leader of parabolas is"):
+        parabolas.restore(wider)
     broken = parabolas.arrays() | {"bends": np.full((3, len(Bend)), np.nan)}
     with pytest.raises(ValueError, match="bends of parabolas must hold finite numbers"):
         parabolas.restore(broken)

@@ -86,7 +86,7 @@ def test_large_offsets_do_not_cancel() -> None:
     # What is left of the rows once they are stored is known exactly.
     kept = offset - [1e9, -1e9, 1e6]
     assert np.abs(seen(offset) - measured(kept)).max() < 1e-6
-    steps = kept * 2.0**-20 + [1e9, -1e9, 1e6]
+    steps = kept * 2.0**-4 + [1e9, -1e9, 1e6]
     assert np.abs(seen(steps) - measured(steps - [1e9, -1e9, 1e6])).max() < 1e-6
 
 
@@ -138,9 +138,21 @@ def test_an_outlier_does_not_spoil_the_moments() -> None:
 def test_spreads_that_begin_too_small_grow() -> None:
     rows = X[:, :3].copy()
     rows[:3] *= 1e-8
-    learner = made()
-    learner.learn(rows[:30], Y[:30])
-    assert np.all(learner.moments[1] > 0.3)
+    for bound, enough in ((20.0, 30), (5.0, 60)):
+        learner = made(bound=bound)
+        learner.learn(rows[:enough], Y[:enough])
+        assert np.all(learner.moments[1] > 0.3)
+
+
+def test_what_rounding_leaves_of_a_constant_is_no_spread() -> None:
+    """A feature that has not varied for two epochs has spread 0, wherever its offset is."""
+    random = np.random.default_rng(5)
+    rows = random.exponential(size=(150, 20)) * (random.random((150, 20)) < 0.5)
+    rows[20:140] = 0.0
+    offsets, units = random.uniform(-1.0, 1.0, 20), np.exp(random.uniform(-7.0, 7.0, 20))
+    still, moved = seen(rows, bound=5.0), seen((rows + offsets) * units, bound=5.0)
+    assert not still[63:140].any()
+    assert np.abs(moved - still).max() < 1e-6
 
 
 def test_another_regime_is_followed() -> None:

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.learners.base import Diverged
+from noregret.proof.ledger import Entry
 from tests.learners.frozen_state import difference, frozen
 from tests.learners.standardized_streams import (
     CLASSES,
@@ -114,10 +115,10 @@ def test_rows_that_are_too_wide_leave_the_constants(form: Any) -> None:
 def test_affine_predicts_the_rows_within_the_limit() -> None:
     rows, y = X * [1.0, 1e3, 1e-3, 1.0] + [0.0, 1e4, 1.0, 0.0], T
     for learner, labels in (
-        (made(constants=3, limit=20.0), Y),
-        (made(SQUARED, limit=20.0), y),
-        (made(SQUARED, nr.rates.Ridge(), limit=20.0), y),
-        (matrix(limit=20.0), CLASSES),
+        (made(constants=3, bound=20, limit=20), Y),
+        (made(SQUARED, bound=20, limit=20), y),
+        (made(SQUARED, nr.rates.Ridge(), bound=20, limit=20), y),
+        (matrix(bound=20, limit=20), CLASSES),
     ):
         learner.learn(rows, labels)
         weights, offset = learner.affine()
@@ -239,6 +240,12 @@ def test_files_that_do_not_fit_are_refused() -> None:
         ({}, {"state": arrays["state"][:2]}),
     ]
     nr.Standardized._from_file(header, arrays)
+    plain = made()
+    plain.learn(X, Y)
+    own = plain._to_file()
+    own[1]["book/ledger"][Entry.ROUNDS] -= 1.0
+    with pytest.raises(ValueError, match="the certificate has 149 rounds of 150 learnt"):
+        nr.Standardized._from_file(*own)
     for changes, own in spoilt:
         with pytest.raises(ValueError):
             nr.Standardized._from_file(header | changes, arrays | own)
@@ -267,6 +274,9 @@ def test_classes_are_learnt_and_their_number_is_kept() -> None:
     k = np.digitize(X[:, 0], [-0.5, 0.5]).astype(float)
     with pytest.raises(ValueError):
         learner.learn(X * math.nan, k)
+    assert learner._learner.outputs == 0
+    with pytest.raises(Diverged):
+        learner.learn(np.full((1, 4), 1e99), [7], [1e100])
     assert learner._learner.outputs == 0
     scores = learner.learn(X, k)
     assert scores.shape == (ROWS, 3)
@@ -323,8 +333,8 @@ def test_what_cannot_be_made_is_refused() -> None:
     for options in bad:
         with pytest.raises(ValueError):
             made(**options)
-    assert repr(made(limit=2)) == (
-        "<Standardized(MirrorDescent(Logistic(), Euclidean(), ScaleFree()), limit=2.0): 0 rounds>"
+    assert repr(made(limit=3)) == (
+        "<Standardized(MirrorDescent(Logistic(), Euclidean(), ScaleFree()), limit=3.0): 0 rounds>"
     )
 
 

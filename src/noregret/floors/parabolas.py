@@ -160,10 +160,15 @@ class Parabolas:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all state, for a file."""
-        return {name: array.copy() for name, array in self.state.items()}
+        kept = {name: array.copy() for name, array in self.state.items()}
+        return kept | {"radii": np.array(self.radii)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from what `arrays` returned, or refuse what cannot be such sums."""
+        if arrays["radii"].tolist() != list(self.radii):
+            # Curvatures that are right for a smaller class would be taken for those of this one.
+            found, own = arrays["radii"].tolist(), list(self.radii)
+            raise ValueError(f"the parabolas are of the radii {found}, not {own}")
         width = len(arrays["sizes"])
         for name, shape in shapes(len(self.radii), width).items():
             found = arrays[name]

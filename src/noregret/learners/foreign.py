@@ -113,7 +113,9 @@ class Certifier:
 
     def _widened(self, width: int, given: Vector) -> Vector:
         """Return a copy of the records with room for so many features."""
-        more = max(width - self._state.shape[-2], 0)
+        more = width - self._state.shape[-2]
+        if more <= 0:
+            return self._state.copy()
         return np.pad(self._state, [(0, 0)] * (self._state.ndim - 2) + [(0, more), (0, 0)])
 
     def _rule(self, features: int) -> Rule:
@@ -188,7 +190,8 @@ class Certifier:
         """
         certificate = self._proof()
         for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
-            certificate = with_blocks(certificate, ledger, gradient)
+            evidence = certificate.evidence.of_lines(gradient)
+            certificate = with_blocks(certificate, ledger, gradient, evidence)
         if self._lines is None or not thorough:
             return certificate
         return with_curves(certificate, self._lines.curves())

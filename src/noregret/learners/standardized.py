@@ -77,8 +77,8 @@ class Standardized(Saved):
     def __init__(
         self,
         learner: MirrorDescent | MatrixDescent,
-        bound: float = 20.0,
-        limit: float = 3.0,
+        bound: float = 5.0,
+        limit: float = 2.0,
         constants: int = 1,
         widest: int = 512,
         certified: bool = True,
@@ -89,9 +89,9 @@ class Standardized(Saved):
         Args:
             learner: a `MirrorDescent` or `MatrixDescent` without blocks of its own.
             bound: deviations count up to so many spreads, in the moments and in z; > 1
-                [default: 20].
+                [default: 5].
             limit: beyond so many spreads z is limit + ln(1 + |z| - limit); from 0 to `bound`
-                [default: 3].
+                [default: 2].
             constants: columns of 1 that the learner sees before the features, >= 0; several make
                 a learner of the kind of `ScaleFree` faster at finding the level [default: 1].
             widest: from the first row on that has a feature in a later column than so many, the

@@ -22,6 +22,9 @@ from noregret.passes.rows import place, row_of
 LONGEST = 8192.0
 #: Squared spreads up to this are taken as 0: their digits are lost.
 SMALLEST_SQUARE = 1e-280
+#: Spreads up to this times the shift are taken as 0: they may be what rounding left of a feature
+#: that did not vary.
+RESOLUTION = 2.0**-46
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -87,7 +90,9 @@ def merged(table, i, share):  # type: ignore[no-untyped-def]
     apart -= mean
     square = (1.0 - share) * (table[i, Moment.SQUARE_BEFORE] + share * apart * apart)
     square += share * table[i, Moment.SQUARE]
-    return mean + share * apart, square if square > SMALLEST_SQUARE else 0.0
+    least = RESOLUTION * table[i, Moment.SHIFT]
+    varied = square > max(least * least, SMALLEST_SQUARE)
+    return mean + share * apart, square if varied else 0.0
 
 
 @kernel(inline=True)
@@ -130,10 +135,7 @@ def _standardize_row(scaling, moments, entering, written, at):  # type: ignore[n
     table, counts, room = moments.table, moments.counts, moments.room
     share = share_of_running(counts)
     rows = counts[Count.RUNNING] + 1.0
-    first = counts[Count.BEFORE] + counts[Count.RUNNING] == 0.0
     for i in range(np.uint64(table.shape[0])):
-        if first and entering:
-            table[i, Moment.SHIFT] = room[i]
         deviation = room[i] - table[i, Moment.SHIFT]
         mean, square = merged(table, i, share)
         if square > 0.0:

@@ -145,6 +145,8 @@ class Record:
     names: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     metrics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     held_metrics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    #: After how many examples a block was ended, so that a file held no row.
+    closed: list[int] = field(default_factory=list)
 
     @property
     def current(self) -> Input:
@@ -261,6 +263,7 @@ class Record:
             "spec": asdict(self.spec),
             "inputs": [asdict(one) for one in self.inputs],
             "points": [list(asdict(point).values()) for point in self.points],
+            "closed": self.closed,
         }
         header |= {name: getattr(self, name) for name in _PLAIN}
         arrays = {
@@ -270,6 +273,8 @@ class Record:
         }
         if self.spec.rowless:
             learner.close_block()
+            if self.position.total not in self.closed[-1:]:
+                self.closed.append(self.position.total)
         learner.save(path, Extra({"stream": header}, arrays))
 
 
@@ -312,6 +317,7 @@ def _restored(
         names=arrays("names"),
         metrics=arrays("metrics"),
         held_metrics=arrays("held_metrics"),
+        closed=header.get("closed", []),
         **{name: header[name] for name in _PLAIN},
     )
     require(**{name: isinstance(header[name], kinds) for name, kinds in _PLAIN.items()})
@@ -320,6 +326,7 @@ def _restored(
         points=all(_is_point(point) for point in record.points),
         ended=record.points or not record.ended,
         floor_radii=all(_is_radius(entry) for entry in record.floor_radii),
+        closed=all(type(total) is int for total in record.closed),
         label_rule=(outputs is not None) == (record.current.label_rule == CLASSES),
         names=set(record.names) in _NAMED,
     )

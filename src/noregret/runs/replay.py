@@ -95,7 +95,7 @@ class Replay:
         """Learn all inputs; raise `NotChecked` where one is not what was learnt."""
         record = self.record
         learner = record.spec.make()
-        again = Record(record.spec, [], record.floor_radii)
+        again = Record(record.spec, [], record.floor_radii, closed=record.closed)
         reached = Position()
         for one in record.inputs:
             reached = Position(total=reached.total, classes=reached.classes)

@@ -94,7 +94,9 @@ class Session:
         """Learn what is left of the input, `skip` of its examples already seen."""
         position = self.record.position
         saves = count(self._save_every, self._save_every) if self._save_every else iter(())
-        cuts = (cut for cut, _ in groupby(heapq.merge(marks(4), saves)))
+        # A replay ends blocks where the run did.
+        closed = frozenset(self.record.closed)
+        cuts = (cut for cut, _ in groupby(heapq.merge(marks(4), saves, sorted(closed))))
         blocks = self._blocks(interruption, passes, skip)
         for part in parts(blocks, cuts, position.total):
             if not isinstance(part, int):
@@ -104,6 +106,8 @@ class Session:
                 continue
             if self._is_mark(part) and self._moved():
                 yield self._look()
+            if part in closed:
+                self.learner.close_block()
             if self._save_every and part % self._save_every == 0:
                 self.save()
 

@@ -1,0 +1,79 @@
+"""Certificates for anyone's predictions whose class does not depend on the units of features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret import mirrors, rates
+from noregret.arrays import Vector
+from noregret.learners.foreign import Certifier
+from noregret.losses import Loss
+from noregret.norms import norm_upper
+from noregret.passes.certify import SizedCertifyRule
+from noregret.passes.frame import Rule
+from noregret.proof.certificate import Certificate
+from noregret.proof.evidence import FeatureSizes, scaled_length
+from noregret.proof.ledger import SMALLEST_SIZE
+
+
+class SizedCertifier(Certifier):
+    """Certify the predictions of any model against every u with ||m u||_2 <= B.
+
+    m_i is the largest |x_i| of all rows of a weight above 0, as for `rates.ScaleFree`. It only
+    grows, which makes the class smaller: what was proved before stays right. In other units of the
+    features the class, and the floor, are the same.
+
+    >>> from noregret import losses
+    >>> certifier = SizedCertifier(losses.Squared())
+    >>> certifier.add([[1000.0, 0.0], [0.0, 0.01]], [1.0, 2.0], [1.1, 1.9])
+    >>> certifier.add([[1000.0, 0.01]], [3.0], [3.0])
+    >>> proof = certifier.certificate()
+    >>> proof.describe(0.5)
+    'every u with ||m u||_2 <= 0.5, m_i the largest |x_i| seen,'
+    >>> proof.rounds, round(proof.floor(0.3), 4)
+    (3, 0.0951)
+    """
+
+    def __init__(self, loss: Loss, blocks: bool | str = False) -> None:
+        super().__init__(loss, mirrors.Euclidean(), blocks)
+
+    @property
+    def sizes(self) -> Vector:
+        """The m_i, 0 for a feature that never occurred."""
+        largest = self._state[:, 1]
+        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+
+    def weights_length(self, weights: Vector, offset: float = 0.0) -> float:
+        """Return ||(m_i w_i, offset)||_2, rounded up: the radius of the smallest class with w."""
+        scaled = self.sizes[: len(weights)] * weights
+        return norm_upper(np.append(scaled, offset), 2.0)
+
+    def _nothing(self) -> Vector:
+        return np.zeros((0, 2))
+
+    def _rule(self, features: int) -> Rule:
+        return SizedCertifyRule(self._loss, self._mirror)
+
+    def _proof(self) -> Certificate:
+        gradient, sizes = self._state[:, 0].copy(), self.sizes
+        smallest = float(self._state[:, 1].min(where=sizes > 0.0, initial=1.0))
+        length = scaled_length(gradient, sizes)
+        evidence = FeatureSizes(None, None, length, 0.0, smallest, sizes=sizes)
+        return Certificate(
+            self._loss, self._mirror, rates.Constant(1.0), self._ledger.copy(), gradient,
+            played=False, evidence=evidence,
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return copies of the ledger, of Z, of the sizes and of the blocks, for a checkpoint."""
+        return super().arrays() | {"sizes": self._state[:, 1].copy()}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Continue from what `arrays` returned."""
+        sizes, gradient = arrays["sizes"], arrays["gradient"]
+        if sizes.shape != gradient.shape or not sizes.min(initial=0.0) >= 0.0:
+            raise ValueError(f"sizes must be {gradient.shape} numbers >= 0, one a feature")
+        if np.any(gradient[sizes == 0.0]):
+            raise ValueError("a feature of size 0 never occurred, and its gradient is not 0")
+        super().restore(arrays)
+        self._state = np.stack([gradient, sizes], axis=1)
