@@ -42,7 +42,7 @@ def test_what_was_learnt_is_undone_to_the_bit(
     control = copy.deepcopy(learner)
     rows = as_rows(form(X[6:9]))
     before = bits(learner)
-    learner.predict(form(X))
+    ahead = learner.predict(form(X))
     # Row by row as well: bound passes must see what was undone.
     for length in (3, 1, 3):
         with monkeypatch.context() as patch:
@@ -51,9 +51,11 @@ def test_what_was_learnt_is_undone_to_the_bit(
             undo = marked(learner, rows)
         for t in range(6, 9, length):
             learner.learn(form(X[t : t + length]), y[t : t + length])
+        learner.predict(form(X))
         assert bits(learner) != before
         undo()
         assert bits(learner) == before
+        assert np.array_equal(learner.predict(form(X)), ahead)
     assert np.array_equal(learner.predict(form(X)), control.predict(form(X)))
     again, apart = learner.learn(form(X[6:]), y[6:]), control.learn(form(X[6:]), y[6:])
     assert np.array_equal(again, apart) and bits(learner) == bits(control)
@@ -177,3 +179,37 @@ def test_single_rows_of_an_aggregate_make_no_copy(monkeypatch: pytest.MonkeyPatc
         for t in range(4, len(X)):
             single.learn(X[t : t + 1], y[t : t + 1])
     assert bits(single) == bits(whole)
+
+
+def test_averages_that_are_settled_are_undone_for_all_features() -> None:
+    """A row that lowers the rate by far settles the averages of features that it does not have."""
+    rows = np.zeros((40, 200))
+    random = np.random.default_rng(1)
+    for t in range(40):
+        rows[t, random.integers(0, 200, 3)] = 1e-5 if t < 30 else 1e5
+    y = random.choice([-1.0, 1.0], 40)
+    learner = nr.MirrorDescent(LOGISTIC, EUCLIDEAN, nr.rates.Adaptive(1.0))
+    learner.learn(csr_array(rows[:30]), y[:30])
+    before, settled = bits(learner), learner._engine.state.copy()
+    heavy = as_rows(csr_array(rows[30:31]))
+    undo = marked(learner, heavy)
+    learner.learn(heavy, y[30:31])
+    others = rows[30] == 0.0
+    assert not np.array_equal(learner._engine.state[others], settled[others])
+    undo()
+    assert bits(learner) == before
+
+
+def test_room_for_more_rows_is_taken_back() -> None:
+    random = np.random.default_rng(2)
+    rows, y = random.normal(size=(60, 8)), random.choice([-1.0, 1.0], 60)
+    learner = nr.DualAscent(nr.losses.Hinge(), EUCLIDEAN, 0.5, update="leader")
+    learner.learn(rows[:10], y[:10])
+    control = copy.deepcopy(learner)
+    undo, before, room = marked(learner, as_rows(rows[10:])), bits(learner), learner._engine.values
+    learner.learn(rows[10:], y[10:])
+    assert len(learner._engine.values) > len(room)
+    undo()
+    assert learner._engine.values is room and bits(learner) == before
+    assert np.array_equal(learner.learn(rows[10:], y[10:]), control.learn(rows[10:], y[10:]))
+    assert bits(learner) == bits(control)

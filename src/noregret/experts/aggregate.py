@@ -16,10 +16,10 @@ from noregret.experts.forecaster import Forecaster
 from noregret.experts.membership import (
     as_members,
     can_be_asked,
-    check_labels,
     check_width,
     is_linear,
     require_labels,
+    require_weights,
     undoable,
 )
 from noregret.experts.probabilities import ProbabilityForecaster
@@ -185,7 +185,8 @@ class Aggregate(Readable):
         rows = sound_rows(as_rows(opened(X)), 0)
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
-        self._check_members(labels, weight is not None)
+        if weight is not None:
+            self._check_members()
         self._check_width(rows)
         predictions, order, copied = np.empty(len(rows)), self._order, self._copied
 
@@ -267,10 +268,10 @@ class Aggregate(Readable):
             self._refuse(f"the losses of the learners overflow: {error}", error)
         return mixed
 
-    def _check_members(self, labels: Vector, weighted: bool) -> None:
-        """Refuse labels and weights that some member does not take."""
+    def _check_members(self) -> None:
+        """Refuse weights of examples if some member takes none."""
         for k, member in enumerate(self.members):
-            check_labels(member, self._name(k), labels, weighted)
+            require_weights(member, self._name(k))
 
     def _check_width(self, rows: Rows) -> None:
         """Refuse rows whose width some learner does not take."""

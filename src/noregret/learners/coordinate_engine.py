@@ -30,8 +30,8 @@ class CoordinateEngine(Engine):
         )
 
     def own_records(self) -> bool:
-        """Return True without an average, which is settled for all features at once."""
-        return not self.averages.kept
+        """Return True: a feature's average is brought up to date where its record is read."""
+        return True
 
     def written(self) -> tuple[Vector, ...]:
         """Return the scalars."""
