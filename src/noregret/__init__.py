@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from noregret.batch import ConstrainedSolution, Solution
     from noregret.batch.constrained import hindsight_constrained
     from noregret.batch.hindsight import hindsight, regularization_path
-    from noregret.experts import Aggregate
+    from noregret.experts import Aggregate, Mixture
     from noregret.learners import DualAscent, MirrorDescent, load
     from noregret.learners.anyone import certify
     from noregret.learners.matrix import MatrixDescent
@@ -48,6 +48,7 @@ _LAZY = {
     "DualAscent": "noregret.learners",
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners",
+    "Mixture": "noregret.experts",
     "Model": "noregret.runs.model",
     "Ranker": "noregret.learners.ranking",
     "Reading": "noregret.streams",
@@ -86,6 +87,7 @@ __all__ = [
     "DualAscent",
     "MatrixDescent",
     "MirrorDescent",
+    "Mixture",
     "Model",
     "Ranker",
     "Reading",

@@ -23,12 +23,15 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0.0, 1.0, -1.0)
 
 
-def test_an_aggregate_of_the_command_line(rows: Any, tmp_path: Path, call: Call) -> None:
+@pytest.mark.parametrize(("rate", "theorems_stated"), [("grid", 3), ("mixture", 1)])
+def test_an_aggregate_of_the_command_line(
+    rate: str, theorems_stated: int, rows: Any, tmp_path: Path, call: Call
+) -> None:
     X, y = rows
     lines = [f"{int(label)},{a},{b}" for (a, b), label in zip(X, y, strict=True)]
     path, model = tmp_path / "a.csv", tmp_path / "m.nr"
     path.write_text("label,a,b\n" + "\n".join(lines) + "\n")
-    learnt = call("learn", path, "--target", "label", "--rate", "grid", "--save", model)
+    learnt = call("learn", path, "--target", "label", "--rate", rate, "--save", model)
     assert learnt.returncode == 0, learnt.stderr
     found = call("audit", model, "--json")
     assert found.returncode == 0, found.stdout
@@ -36,7 +39,7 @@ def test_an_aggregate_of_the_command_line(rows: Any, tmp_path: Path, call: Call)
     # Every line that the certificate prints about members is there, and holds.
     printed = [" ".join(line.split()) for line in learnt.stdout.splitlines()]
     theorems = [line for line in printed if "loss of any member <=" in line]
-    assert len(theorems) == 3
+    assert len(theorems) == theorems_stated
     assert all(stated[line] for line in theorems)
     best = next(line for line in printed if line.startswith("best of its members"))
     member = best.split("member ")[-1]

@@ -76,6 +76,9 @@ LEARN: dict[str, tuple[str, ...]] = {
     "two, held out, shuffled": ("--holdout", "0.3", "--shuffle", "3", "--passes", "2"),
     "two, averaged": ("--rate", "adaptive", "--average", "--mirror", "p-norm:3"),
     "two, grid": ("--rate", "grid"),
+    "two, mixture": ("--rate", "mixture"),
+    "numbers, mixture": ("--loss", "squared", "--rate", "mixture"),
+    "hashed, mixture": ("--rate", "mixture", "--bits", "9"),
     "two, ascent": ("--loss", "hinge", "--update", "exact", "-C", "0.3"),
     "two, interactions": ("-q", "a*b", "--ignore", "c", "--missing", "refuse"),
     "several": ("--multiclass", "--target", "kind"),
@@ -100,7 +103,8 @@ def test_a_run_and_its_model(name: str, files: dict[str, Path], tmp_path: Path, 
     shown = checked("inspect", call("inspect", model, "--top", "3", "--json").stdout)
     # The model knows of the run what the run has told, in the same words.
     shared = set(told) & set(shown)
-    assert len(shared) == 15 and all(told[key] == shown[key] for key in shared)
+    assert (shown["weights_of"] is not None) == ("mixture" in name)
+    assert len(shared) == 16 and all(told[key] == shown[key] for key in shared)
     out = tmp_path / "made.txt"
     found = checked("predict", call("predict", model, path, "--out", out, "--json").stdout)
     assert found["examples"] == len(out.read_text().splitlines()) == ROWS

@@ -1,4 +1,4 @@
-"""Faults that need a Ray of their own: full stores, lost nodes, killed drivers, signals.
+"""Faults that need a Ray of their own: full stores, lost or slow nodes, killed drivers, signals.
 
 Each takes ten seconds or more, most of them for Ray's own start and end: hence they are in
 `make soak`. What can be shown on the Ray of all tests is in `test_ray.py`.
@@ -58,6 +58,11 @@ def test_a_lost_node_without_a_successor_is_one_line(tmp_path: Path) -> None:
     found = run("node_without_successor", tmp_path, RAY_AUTH_MODE="disabled")
     assert found.stdout.startswith("noregret: worker ") and found.stdout.count("\n") == 1
     assert "has not answered for 10 s: its node is gone, slow, or has no free pro" in found.stdout
+
+
+def test_a_slow_node_is_waited_for_and_changes_no_bit(tmp_path: Path) -> None:
+    found = run("slow_node", tmp_path, RAY_AUTH_MODE="disabled")
+    assert found.stdout == "workers there 1, lost 0, waited True, same bits True\n", found.stderr
 
 
 def descendants(process: int) -> set[int]:

@@ -87,6 +87,9 @@ LEARNERS: dict[str, Callable[[], Any]] = {
             MirrorDescent(SQUARED, EUCLIDEAN, rates.PerCoordinate(0.5)),
         ]
     ),
+    "mixture": lambda: nr.Mixture(losses.Hinge()),
+    "mixture, real": lambda: nr.Mixture(SQUARED),
+    "mixture, wide": lambda: nr.Mixture(losses.Logistic(), wide=True),
     "aggregate, probabilities": lambda: Aggregate(
         [
             MirrorDescent(losses.Logistic(), EUCLIDEAN, rates.Adaptive()),

@@ -51,10 +51,12 @@ def test_floors_are_true(loss: Any, blocks: bool | str) -> None:
     random = np.random.default_rng(8)
     for _ in range(6):
         X, y, given, weight = stream(random, loss)
-        certifier = SizedCertifier(loss, blocks)
+        certifier, resumed = SizedCertifier(loss, blocks), SizedCertifier(loss, blocks)
+        for one in (certifier, resumed) if blocks else ():
+            # Blocks of a few rows, so that units grow from one to the next.
+            one._lines.pending.size = 30  # type: ignore[union-attr]
         cut = int(random.integers(1, len(y)))
         certifier.add(csr_array(X[:cut]), y[:cut], given[:cut], weight[:cut])
-        resumed = SizedCertifier(loss, blocks)
         resumed.restore(certifier.arrays())
         for one in (certifier, resumed):
             one.add(X[cut:], y[cut:], given[cut:], weight[cut:])

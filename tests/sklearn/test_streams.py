@@ -25,14 +25,18 @@ CLASSIFIERS = {
     ),
     "coins": OnlineClassifier("hinge", rate="coin_betting"),
     "grid": OnlineClassifier("hinge", rate="grid"),
+    "mixture": OnlineClassifier(rate="mixture"),
     "constant": OnlineClassifier(rate=nr.rates.Constant(0.1), class_weight={"b": 0.0, "d": 0.0}),
     "dual": DualClassifier("logistic", C=0.3),
     "dual hinge": DualClassifier(C=0.3, class_weight="balanced"),
 }
+#: Many learners a class, on fewer rows.
+MANY = ("grid", "mixture")
 REGRESSORS = {
     "squared": OnlineRegressor(),
     "huber": OnlineRegressor("huber", rate=nr.rates.Adaptive(), fit_intercept=False),
     "real grid": OnlineRegressor("absolute", rate="grid"),
+    "real mixture": OnlineRegressor(rate="mixture"),
     "real dual": DualRegressor("epsilon_insensitive"),
 }
 
@@ -93,8 +97,7 @@ PLAYED = sized(
 
 @pytest.mark.parametrize(("name", "form", "weighted"), PLAYED)
 def test_classes_that_appear_row_by_row_are_those_of_one_call(name, form, weighted) -> None:
-    # A grid is eleven learners a class.
-    X, y, weight = stream(sized(45, 60) if name == "grid" else sized(80, 120))
+    X, y, weight = stream(sized(45, 60) if name in MANY else sized(80, 120))
     X = forms(X)[form]
     model = CLASSIFIERS[name]
     ends = {
@@ -127,7 +130,7 @@ def test_targets_row_by_row_are_those_of_one_call(name, form) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_many_chunks_are_one(name, monkeypatch) -> None:
-    X, y, weight = stream(sized(45 if name == "grid" else 80, 120))
+    X, y, weight = stream(sized(45 if name in MANY else 80, 120))
     model = CLASSIFIERS[name]
     whole = content(played(pickle.loads(pickle.dumps(model)), X, y, weight, "whole"))
     for module in ("noregret.rows.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
@@ -141,7 +144,7 @@ def test_many_chunks_are_one(name, monkeypatch) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_rows_of_weight_0_change_nothing(name) -> None:
-    X, y, weight = stream(sized(45, 60) if name == "grid" else sized(100, 120))
+    X, y, weight = stream(sized(45, 60) if name in MANY else sized(100, 120))
     kept = weight > 0.0
     model = CLASSIFIERS[name]
     weighted = played(pickle.loads(pickle.dumps(model)), X, y, weight, "parts")

@@ -44,13 +44,17 @@ def explain(
         parts = [(visible(e["name"]), f"{e['value']:g}", e["added"]) for e in one["features"]]
         others = parts[top:]
         total = "margin" if one["class"] is None else f"score of {visible(one['class'])}"
-        kept = math.isclose(one["prediction"], one["margin"], rel_tol=1e-6, abs_tol=1e-9)
+        whose = one["weights_of"]
+        total = f"{total} of {whose}" if whose else total
+        ending = "prediction, " + ("mixed" if whose else "kept within the range of labels")
+        alike = math.isclose(one["prediction"], one["margin"], rel_tol=1e-6, abs_tol=1e-9)
+        kept = alike and not whose
         parts = [
             *parts[:top],
             *[(f"{len(others):,} others", "", sum(part for _, _, part in others))] * bool(others),
             *[("offset", "", one["offset"])] * (one["offset"] != 0.0),
             (total, "", one["margin"]),
-            *[("prediction, kept within the range of labels", "", one["prediction"])] * (not kept),
+            *[(ending, "", one["prediction"])] * (not kept),
         ]
         lines += [[number, name, value, f"{part:+.5g}"] for name, value, part in parts]
     show_table(plain_console(), "ttnn", lines, _HEAD)

@@ -8,6 +8,7 @@ from noregret.cli.console import plain_console, show_table, show_weights
 from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate.effects import effects, largest
+from noregret.experts.representative import linear_part
 from noregret.runs.facts import closing_lines, run_facts, run_words
 from noregret.runs.predicting import Names, find_names, names_of, top_weights
 from noregret.runs.record import Record, load
@@ -24,7 +25,7 @@ def inspect(
 ) -> None:
     """Run `noregret inspect`."""
     learner, record = load(model)
-    count = top if top is not None else 5 if learner.weights.ndim == 2 else 20
+    count = top if top is not None else 5 if learner.loss.labels == "class" else 20
     names = names_for(learner, record, files, count)
     tops = top_weights(learner, names, count, record.classes)
     if as_json:
@@ -57,7 +58,7 @@ def names_for(
     given = Given(files, {"remember": 1, "on_error": "skip"})
     stream = given.again(learner, record)
     constant = bool(record.reading.get("constant"))
-    weights, _ = effects(learner)
+    weights, _ = effects(linear_part(learner))
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
     return find_names(stream, columns, constant)

@@ -14,6 +14,7 @@ from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
 from noregret.experts.grids import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
+from noregret.experts.mixture import Mixture
 from noregret.experts.oracles import (
     Combination,
     Sequences,
@@ -43,6 +44,7 @@ __all__ = [
     "ExpertCertificate",
     "Forecaster",
     "Hedge",
+    "Mixture",
     "NewtonStep",
     "ProbabilityForecaster",
     "Sequences",

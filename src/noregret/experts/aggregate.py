@@ -30,6 +30,7 @@ from noregret.learners.foreign import Certifier
 from noregret.learners.marks import Undo, learn_or_undo, marked, together
 from noregret.losses import Logistic, Loss
 from noregret.passes.checks import sound_rows
+from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.shards import Shards
@@ -120,13 +121,17 @@ class Aggregate(Readable):
         self._mixer: Forecaster | ProbabilityForecaster = (
             Forecaster(count, self.loss) if mixing == LOSSES else ProbabilityForecaster(count)
         )
-        self._book = Certifier(self.loss, mirror, blocks)
+        self._book = self._new_book(mirror, blocks)
         self._broken = ""
         # Learners without a dry run go first, so that a refusal leaves all unchanged.
         count = len(self.learners)
         self._order = sorted(range(count), key=lambda k: can_be_asked(self.learners[k]))
         #: Whether a failed block can be undone.
         self._copied = undoable(self)
+
+    def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
+        """Return what certifies the mixed predictions."""
+        return Certifier(self.loss, mirror, blocks)
 
     def _made(self) -> str:
         named = [f"{len(self.learners)} learners", f"the first {self.learners[0]._made()}"]
@@ -311,12 +316,17 @@ class Aggregate(Readable):
             the floor of a small or large class is lower, and found sooner [default: True].
         """
         proof = self._book.certificate(thorough)
-        reach = proof.mirror.predictors().norm(self.weights) if self._linear() else None
+        reach = self._reach(proof)
         members = replace(self._mixer.certificate(), competitor="member", first=1)
         if proof.broken is not None:
             # Measured differences stay true, theorems about convex losses do not.
             members = replace(members, bounds=[], broken=members.broken or proof.broken)
-        return AggregateCertificate(**vars(proof) | {"reach": reach}, members=members)
+        own = {"reach": reach, "blocks": tuple(replace(b, reach=reach) for b in proof.blocks)}
+        return AggregateCertificate(**vars(proof) | own, members=members)
+
+    def _reach(self, proof: Certificate) -> float | None:
+        """Return the norm of the weights, None where there are none."""
+        return proof.mirror.predictors().norm(self.weights) if self._linear() else None
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
         """Write the aggregate and its learners to one file; `nr.load` resumes it to the bit.
@@ -368,8 +378,9 @@ class Aggregate(Readable):
         stack = members.pop() if stacked and members else None
         kind = ProbabilityForecaster if mixing == PROBABILITIES else Forecaster
         mixer = kind._from_file(header["mixer"], under.get("mixer", {}))
-        mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
-        aggregate = cls(members, mixer.loss, mirror, header["blocks"], mixing, stack)
+        aggregate = cls._of_members(header, mixer.loss, members, stack)
+        if mixing != aggregate.mixing:
+            raise ValueError(f"mixing is {mixing!r}, expected {aggregate.mixing!r}")
         if mixer.experts != len(aggregate.members):
             raise ValueError(f"{mixer.experts} shares for {len(aggregate.members)} learners")
         if not np.isfinite(arrays["gradient"]).all():
@@ -377,3 +388,11 @@ class Aggregate(Readable):
         aggregate._mixer = mixer
         aggregate._book.restore(arrays)
         return aggregate
+
+    @classmethod
+    def _of_members(
+        cls, header: dict[str, Any], loss: Loss, members: list[Any], stack: Any
+    ) -> Self:
+        """Return the aggregate of a file with members that were loaded."""
+        mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
+        return cls(members, loss, mirror, header["blocks"], header.get("mixing", LOSSES), stack)

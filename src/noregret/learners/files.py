@@ -27,6 +27,7 @@ KINDS = {
     "KernelDescent": "noregret.tracking.hilbert",
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners.mirror_descent",
+    "Mixture": "noregret.experts.mixture",
     "Standardized": "noregret.learners.standardized",
 }
 #: Module of each game other than learning from rows: experts, arms, finite classes.

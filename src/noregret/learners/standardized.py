@@ -130,6 +130,11 @@ class Standardized(Saved):
         return f"{type(self._learner).__name__}({self._learner._made()}){settings}"
 
     @property
+    def learner(self) -> MirrorDescent | MatrixDescent:
+        """The learner wrapped: its features are the constants and the standardised ones."""
+        return self._learner
+
+    @property
     def rounds(self) -> int:
         """Number of rounds learnt."""
         return self._learner.rounds

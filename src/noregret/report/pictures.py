@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from noregret import plot
 from noregret.evaluate import Classification, Multiclass, Point, Regression
+from noregret.experts.representative import linear_part, words_of
 from noregret.plot.canvas import HEIGHT, WIDTH, figure_of
 from noregret.plot.confusion import WRITTEN
 from noregret.rounding import down
@@ -106,14 +107,16 @@ def pictures(
         yield Picture("predictions", plot.predictions(metrics, ax=plot.sheet()), note)
         note = "what is left over, in the order of the stream"
         yield Picture("residuals", plot.residuals(metrics, ax=plot.sheet()), note)
-    weights = learner.weights
+    part = linear_part(learner)
+    weights = part.weights
     if weights.any():
         shown = min(_TOP, int((weights != 0.0).sum()))
         axes = plot.sheet(height=1.0 + 0.21 * max(shown, 5))
-        plot.weights(learner, names, classes=classes, top=_TOP, ax=axes)
+        plot.weights(part, names, classes=classes, top=_TOP, ax=axes)
         note = "how far each feature moves the prediction at its largest"
-        unit = axes.get_xlabel()
-        yield Picture("weights", axes, note if "×" in unit else "no sizes of features are known")
+        note = note if "×" in axes.get_xlabel() else "no sizes of features are known"
+        whose = words_of(learner)
+        yield Picture("weights", axes, f"of {whose}; {note}" if whose else note)
 
 
 def _course(learner: Any, points: Sequence[Point], objective: str, rate: str) -> Iterator[Picture]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from noregret.experts import Aggregate
+from noregret.experts.representative import linear_part
 from noregret.losses import Logistic, OneAgainstRest, Softmax
 from noregret.runs.predicting import NumberedNames, names_of
 from noregret.runs.record import Record
@@ -42,7 +43,7 @@ def coefficients(learner: Learner, record: Record) -> list[dict[str, float]]:
             "the names"
         )
     names = names_of(learner, record)
-    weights = learner.weights
+    weights = linear_part(learner).weights
     prefix = _PREFIX if isinstance(names, NumberedNames) else ""
     found = []
     for column in weights.T if weights.ndim == 2 else [weights]:

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from noregret.evaluate import metrics_for
+from noregret.experts.representative import linear_part, words_of
 from noregret.rounding import down, down_each, exact
 from noregret.streams.labels import class_name
 from noregret.visible import visible
@@ -32,7 +33,8 @@ def run_facts(learner: Learner, record: Record) -> dict[str, Any]:
         "reading": record.reading,
         "labels": [{"label": name, "value": y} for name, y in label_pairs(record.current.labels)],
         "features": int(learner.dimension),
-        "nonzero_weights": int((learner.weights != 0.0).sum()),
+        "nonzero_weights": int((linear_part(learner).weights != 0.0).sum()),
+        "weights_of": words_of(learner),
         "examples": record.position.total,
         "passes": record.passes,
         "progress": [point.as_dict() for point in record.points],
@@ -49,11 +51,13 @@ def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
     reading = dict(record.reading)
     constant = reading.pop("constant", 0.0)
     labels = ", ".join(f"{name} → {y:+g}" for name, y in label_pairs(record.current.labels))
+    shown = words_of(learner)
     facts: list[tuple[str, Any]] = [
         ("learner", describe_learner(learner)),
         ("input", record.sources or "unknown"),
         ("features", f"{learner.dimension:,}"),
-        ("weights other than 0", f"{int((learner.weights != 0.0).sum()):,}"),
+        *([("weights shown", f"those of {shown}")] if shown else []),
+        ("weights other than 0", f"{int((linear_part(learner).weights != 0.0).sum()):,}"),
         ("classes", record.classes) if record.classes else ("labels", labels or "as written"),
         ("examples seen", f"{record.position.total:,}"),
         ("passes", record.passes),
@@ -190,6 +194,7 @@ def metric(name: str, value: float) -> str:
 
 def describe_learner(learner: Learner) -> str:
     """Return loss, map and rate or update in one line."""
+    from noregret.experts import Mixture
     from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 
     if isinstance(learner, MirrorDescent | MatrixDescent):
@@ -197,6 +202,9 @@ def describe_learner(learner: Learner) -> str:
     if isinstance(learner, DualAscent):
         parts = f"{learner.loss}, {learner.mirror}"
         return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
+    if isinstance(learner, Mixture):
+        kind = "wide" if learner.wide else "narrow"
+        return f"{learner.loss}, mixture of {len(learner.members)} learners for {kind} rows"
     first, last = (learner.learners[k].rate for k in (0, -1))
     mirror = learner.certificate().mirror
     return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from noregret.arguments import ArgumentError
 from noregret.evaluate.holdout import select
+from noregret.experts.representative import linear_part, words_of
 from noregret.losses.links import link_of, logistic
 from noregret.runs.opening import margins
 from noregret.runs.progress import Watched
@@ -145,6 +146,7 @@ def top_weights(
     """
     from noregret.evaluate.effects import SIZED, effects, largest
 
+    learner = linear_part(learner)
     values, unit = effects(learner, sizes)
     outputs = values if values.ndim == 2 else values[:, None]
     named: Sequence[str | None] = classes or [None]
@@ -245,7 +247,8 @@ def explained(
 
     The `margin` is the sum of what features add and of the `offset`; the `prediction` is it, kept
     within the range that the learner allows. Of several classes both are the score of `class`,
-    the one that is predicted.
+    the one that is predicted. A mixture is not linear: what features add, `offset` and `margin` are
+    then those of the member that `weights_of` names, and the `prediction` is that of the mixture.
 
     Args:
         learner: what predicts.
@@ -254,7 +257,8 @@ def explained(
         rows: numbers of rows, counted from 1, ascending; those that there are not are left out
             [default: all].
     """
-    weights, offset = learner.weights, float(getattr(learner, "offset", 0.0))
+    linear, weights_of = linear_part(learner), words_of(learner)
+    weights, offset = linear.weights, float(getattr(linear, "offset", 0.0))
     seen = 0
     for block in stream:
         numbers = np.arange(seen + 1, seen + len(block) + 1)
@@ -283,6 +287,7 @@ def explained(
                 "row": int(numbers[row]),
                 "id": None if block.ids is None else str(block.ids[row]),
                 "class": record.classes[best] if scores.ndim == 2 else None,
+                "weights_of": weights_of,
                 "offset": offset,
                 "margin": offset + sum(entry["added"] for entry in features),
                 "prediction": float(np.ravel(scores[place])[best]),

@@ -13,6 +13,7 @@ import numpy as np
 import noregret as nr
 from noregret.arrays import Vector
 from noregret.evaluate import metrics_for
+from noregret.experts.representative import linear_part
 from noregret.learners.foreign import Certifier
 from noregret.losses import Loss
 from noregret.proof.ledger import Entry
@@ -128,7 +129,9 @@ class Statements(ABC):
         same = np.array_equal(other.ledger, self.certificate.ledger) and np.array_equal(
             other.gradient, self.certificate.gradient
         )
-        weights = np.array_equal(self.again.learner.weights, self.learner.weights)
+        weights = np.array_equal(
+            linear_part(self.again.learner).weights, linear_part(self.learner).weights
+        )
         yield Verdict(
             "the same examples give the same model, to the last bit",
             bool(same and weights),
@@ -320,7 +323,8 @@ class LinearStatements(Statements):
 
     def _tried(self, best: Vector | None) -> dict[str, Vector]:
         units = np.ones(self.width) if self.sizes is None else self.sizes
-        last = np.pad(self.learner.weights, (0, self.width - len(self.learner.weights)))
+        weights = linear_part(self.learner).weights
+        last = np.pad(weights, (0, self.width - len(weights)))
         tried = {"zero": np.zeros(self.width), "the learner's last weights": last * units}
         if best is not None:
             tried["the best in hindsight"] = np.pad(best, (0, self.width - len(best)))

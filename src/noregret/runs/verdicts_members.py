@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from noregret.experts import AggregateCertificate
+from noregret.learners.standardized import Standardized
 from noregret.rounding import down, up
 
 
@@ -36,6 +37,11 @@ class Verdict:
         return self.applies and self.holds is None
 
 
+def _summed(member: Any) -> Any:
+    """Return what has summed the losses of a member: it, or the learner wrapped by it."""
+    return member.learner if isinstance(member, Standardized) else member
+
+
 def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
     """Yield a verdict on every statement about members; none for a learner that has none.
 
@@ -56,7 +62,7 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
         for text in [*texts, *(" ".join(str(bound).split()) for bound in theorems)]:
             yield Verdict(text, None, reason)
         return
-    proofs = [member.certificate() for member in learner.members]
+    proofs = [_summed(member).certificate() for member in learner.members]
     found = np.array([proof.plain_loss for proof in proofs])
     room = np.array([proof.slack for proof in proofs]) + stated.slack
     room += 1e-12 * (np.abs(found) + np.abs(stated.totals))

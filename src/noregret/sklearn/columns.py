@@ -15,7 +15,8 @@ import numpy as np
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
 from noregret.batch import Solution
-from noregret.experts import Aggregate, rate_grid
+from noregret.experts import Aggregate, Mixture, rate_grid
+from noregret.experts.representative import linear_part
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.base import learn_together
 from noregret.learners.dual_certificate import DualCertificate
@@ -38,6 +39,7 @@ from noregret.rows.examples import as_rows
 from noregret.scoring.growing import Codes
 from noregret.scoring.scorer import Calibrated, Scorer
 from noregret.sklearn.several import ClassCertificates, ClassSolutions
+from noregret.vocabulary.presets import GRID
 from noregret.vocabulary.words import spec
 
 #: Losses that depend on y p alone.
@@ -45,11 +47,15 @@ EVEN = (Hinge, Logistic, SquaredHinge)
 
 
 def new_learner(
-    loss: Loss, mirror: Mirror, rate: Rate | None, dimension: int, blocks: bool
+    loss: Loss, mirror: Mirror, rate: Rate | str, dimension: int, blocks: bool
 ) -> MirrorDescent | Aggregate:
-    """Return a learner of one score that has seen nothing, with a grid of rates for None."""
-    if rate is None:
+    """Return a learner of one score that has seen nothing: a rate, "grid" or "mixture"."""
+    if rate == GRID:
         return rate_grid(loss, mirror, dimension=dimension, blocks=blocks)
+    if isinstance(rate, str):
+        if not mirror.euclidean():
+            raise ArgumentError("mirror", f"rate={rate!r} has maps of its own", str(mirror))
+        return Mixture(loss, blocks=blocks)
     return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False, blocks=blocks)
 
 
@@ -75,8 +81,12 @@ class Signed:
         return self.sign * self.learner.predict(rows)
 
     def weights(self) -> Vector:
-        """Return the weights of the score."""
-        return self.sign * self.learner.weights
+        """Return the weights of the score, of a mixture those of one member."""
+        return np.asarray(self.sign * linear_part(self.learner).weights)
+
+    def offset(self) -> float:
+        """Return what scores have beside <weights, x>."""
+        return self.sign * float(getattr(linear_part(self.learner), "offset", 0.0))
 
     def certificate(self) -> Any:
         """Return what the rounds so far prove about this score."""
@@ -179,6 +189,10 @@ class Columns(Calibrated):
         """Return a row of weights a score."""
         return np.vstack([column.weights() for column in self.columns])
 
+    def offsets(self) -> Vector:
+        """Return what each score has beside <weights, x>."""
+        return np.array([column.offset() for column in self.columns])
+
     def certificate(self) -> Any:
         """Return what the rounds prove: one certificate for two classes, else one of all."""
         found = tuple(column.certificate() for column in self.columns)
@@ -194,7 +208,7 @@ def open_scorer(
     loss: Loss,
     multiclass: str,
     mirror: Mirror,
-    rate: Rate | None,
+    rate: Rate | str,
     dimension: int,
     blocks: bool,
     outputs: int,
@@ -206,12 +220,12 @@ def open_scorer(
     """
     joint = score_loss(loss, multiclass)
     if not isinstance(joint, OneAgainstRest):
-        if rate is None:
-            raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", "grid")
+        if isinstance(rate, str):
+            raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", rate)
         return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension, blocks=blocks))
     blank = new_learner(loss, mirror, rate, dimension, blocks)
     plain = mirror.euclidean() and type(loss) in EVEN
-    if rate is None or not (plain and rate.columnwise()):
+    if isinstance(rate, str) or not (plain and rate.columnwise()):
         count = 1 if outputs == 2 else outputs
         columns = [Signed(copy.deepcopy(blank), mirror) for _ in range(count)]
         return Columns(columns, Signed(blank, mirror), loss)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from noregret.arguments import ArgumentError
 from noregret.arrays import refuse_kind, refuse_masked
+from noregret.experts.representative import linear_part
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.rows.examples import CHUNK, Rows, as_labels, as_rows, as_weights
@@ -281,7 +282,7 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         return self._scores(X)
 
     def _weights(self) -> Vector:
-        return self._learner.weights
+        return linear_part(self._learner).weights
 
     @property
     def intercept_(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from noregret.experts.representative import linear_part
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
@@ -19,7 +20,7 @@ from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_co
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
 from noregret.turns import one_at_a_time
-from noregret.vocabulary.presets import GRID
+from noregret.vocabulary.presets import GRID, MIXTURE
 from noregret.vocabulary.words import spec
 
 
@@ -56,10 +57,10 @@ class OnlineEstimator(RowEstimator):
 
         return found.mapped(named) if isinstance(found, ByClass) else named(found)
 
-    def _chosen_rate(self) -> Rate | None:
-        """Return the rate; None is a grid of them."""
-        if isinstance(self.rate, str) and self.rate.lower() == GRID:
-            return None
+    def _chosen_rate(self) -> Rate | str:
+        """Return the rate, or the word of many learners in its place."""
+        if isinstance(self.rate, str) and self.rate.lower() in (GRID, MIXTURE):
+            return self.rate.lower()
         return spec(self.rate, "rate")
 
 
@@ -74,7 +75,10 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     half). `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against
     the rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge"
     ("crammer_singer", hinge loss only; the rival with the best score counts). `rate` may also be
-    "grid" (an aggregate of rates), which like "coin_betting" goes with "one_against_rest" only.
+    "grid" (an aggregate of rates) or "mixture" (learners of several kinds, to which shifts and
+    units of features do not matter), which like "coin_betting" go with "one_against_rest" only. A
+    mixture is not linear: `coef_` and `intercept_` are those of its linear member with the largest
+    share.
     `class_weight` is None, a dict or "balanced":
     n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
     `shuffle` and `random_state` order the rows of `fit`. `blocks` raises the floor of
@@ -180,4 +184,4 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
     @property
     def intercept_(self) -> float:
         """What predictions have beside <coef_, x>: also the mean of the targets, if they do."""
-        return super().intercept_ + getattr(self._learner, "offset", 0.0)
+        return super().intercept_ + getattr(linear_part(self._learner), "offset", 0.0)

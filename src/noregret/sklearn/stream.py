@@ -26,6 +26,7 @@ from noregret.scoring.growing import (
     with_more,
 )
 from noregret.scoring.scorer import Scorer
+from noregret.sklearn.columns import Columns
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
@@ -314,10 +315,11 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     @property
     def intercept_(self) -> Vector:
-        """The weights of the constant, zeros without it."""
+        """The weights of the constant, zeros without it, and what scores have beside."""
         check_is_fitted(self)
-        weights = self._weights()
-        return weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
+        weights, learner = self._weights(), self._learner
+        own = weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
+        return own + learner.offsets() if isinstance(learner, Columns) else own
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner") and len(self.classes_) > 0

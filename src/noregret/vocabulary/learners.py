@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.arguments import ArgumentError, meant
-from noregret.vocabulary.presets import GRID, PRESETS, PRESETS_OF_SEVERAL
+from noregret.vocabulary.presets import GRID, MIXTURE, PRESETS, PRESETS_OF_SEVERAL
 from noregret.vocabulary.words import Word, find, first_field, listed, spec, spelt
 
 if TYPE_CHECKING:
-    from noregret.experts import Aggregate
+    from noregret.experts import Aggregate, Mixture
     from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
     from noregret.losses import Loss, ScoreLoss
     from noregret.mirrors import Mirror
@@ -134,7 +134,7 @@ class Spec:
         loss: word of the loss [default: logistic].
         mirror: word of the mirror map [default: euclidean].
         radius: size of the weights, above 0, for the maps ball, entropy and signed-entropy.
-        rate: word of the rate, or "grid" [default: scale-free where it is possible, else
+        rate: word of the rate, "grid" or "mixture" [default: scale-free where it is possible, else
             adaptive].
         eta: what multiplies the rate, above 0 [default: that of the rate].
         update: one of `DESCENTS` or `ASCENTS` [default: descent].
@@ -170,7 +170,7 @@ class Spec:
             raise ArgumentError("rowless", "is about the rows that blocks hold back")
         for name in ("loss", "mirror", "rate"):
             text = getattr(self, name)
-            plain = text is None or (name == "rate" and text.lower() == GRID)
+            plain = text is None or (name == "rate" and text.lower() in (GRID, MIXTURE))
             object.__setattr__(self, name, text and (text.lower() if plain else spelt(text, name)))
 
     def make(self) -> Learner:
@@ -189,6 +189,8 @@ class Spec:
         self._refuse(f"belongs to the updates {', '.join(ASCENTS)}", "C", "k")
         if self.rate == GRID:
             return self._grid(loss)
+        if self.rate == MIXTURE:
+            return self._mixture(loss)
         from noregret.learners import MirrorDescent
 
         agile = self.update == "agile"
@@ -270,6 +272,18 @@ class Spec:
             dimension=self._dimension(),
             blocks=self.blocks,
         )
+
+    def _mixture(self, loss: Loss) -> Mixture:
+        if self.update != "descent":
+            raise ArgumentError("update", f"the rate {MIXTURE} belongs to descent", self.update)
+        if self.mirror != "euclidean":
+            raise ArgumentError("mirror", f"the rate {MIXTURE} has maps of its own", self.mirror)
+        self._refuse(f"belongs to other maps than those of the rate {MIXTURE}", "radius")
+        self._refuse(f"the rate {MIXTURE} keeps none", "average")
+        self._refuse(f"the rate {MIXTURE} has nothing to tune by it", "eta")
+        from noregret.experts import Mixture
+
+        return Mixture(loss, blocks=self.blocks)
 
     def _ascent(self, loss: Loss) -> DualAscent:
         self._refuse(f"the update {self.update} keeps none of its weights", "average")

@@ -7,6 +7,8 @@ from typing import Any
 
 #: Not one rate but many, each with a learner of its own.
 GRID = "grid"
+#: Nor one learner but several kinds, mixed.
+MIXTURE = "mixture"
 #: The settings of each name; what follows a colon overrides.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -19,6 +21,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "leader": {"update": "leader"},
     "coin-betting": {"rate": "coin-betting"},
     "grid": {"rate": GRID},
+    "mixture": {"rate": MIXTURE},
     "softmax": {"loss": "softmax"},
     "one-against-rest": {"loss": "one-against-rest"},
     "multiclass-hinge": {"loss": "multiclass-hinge"},

@@ -1,0 +1,215 @@
+"""The learner of those who choose nothing: members of several kinds, mixed in one pass."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors
+from noregret.arguments import ArgumentError
+from noregret.arrays import Matrix, Vector
+from noregret.experts.aggregate import LOSSES, PROBABILITIES, Aggregate
+from noregret.experts.roster import (
+    NARROW,
+    narrow_members,
+    stack_of,
+    stands_for,
+    wide_members,
+)
+from noregret.files import store
+from noregret.learners.foreign import Certifier
+from noregret.learners.foreign_sizes import SizedCertifier
+from noregret.learners.standardized import Standardized
+from noregret.losses import Logistic, Loss
+from noregret.proof.certificate import Certificate
+from noregret.proof.convexity import require_convex
+from noregret.rows.examples import Rows, as_rows
+from noregret.rows.sealed import opened
+
+
+class Mixture(Aggregate):
+    """Learners of several kinds in one pass, mixed: nothing to tune, whatever the rows are.
+
+    Rows of up to 512 features have members that see them standardised: `ScaleFree` with one and
+    with twenty constants, and up to 128 features second-order learners, of the logistic loss
+    `Aioli` and `Newton`, of the squared loss `Ridge` without and with forgetting. Wider rows have
+    `ScaleFree`, `CoinBetting` and `DualAscent`. A last member learns from the predictions of the
+    others. The logistic loss mixes probabilities and loses at most ln K + ln T more than the best
+    of K members in T rounds; other losses are mixed by AdaHedge.
+
+    Each round: every member predicts and learns, the mixture predicts by their shares, see
+    `Aggregate`. It is not linear; `representative` is the member that stands for it.
+
+    >>> import numpy as np, noregret as nr
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2)) * [1e-3, 1e3] + [5.0, 1e4]
+    >>> y = np.sign(rows @ [1e3, 1e-3] - 5010.0)
+    >>> learner = Mixture(nr.losses.Logistic())
+    >>> predictions = learner.learn(rows, y)
+    >>> bool(np.mean(np.sign(predictions[150:]) == y[150:]) > 0.9), len(learner.members)
+    (True, 6)
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        mirror: mirrors.Mirror | None = None,
+        blocks: bool | str = False,
+        wide: bool | None = None,
+    ) -> None:
+        """Make a mixture of fresh members.
+
+        Args:
+            loss: of one score, -1 and +1 or real labels.
+            mirror: the map whose class the certificate's floors are about
+                [default: ||m u||_2 <= radius, m_i the largest |x_i|].
+            blocks: raise the floors by lines under blocks of rows, as in `nr.certify`
+                [default: False].
+            wide: whether rows have more than 512 features [default: the number of columns of the
+                first rows tells].
+        """
+        if not isinstance(loss, Loss):
+            raise ArgumentError("loss", "expected a loss of one score", loss)
+        require_convex(loss)
+        self._given = loss, mirror, blocks
+        #: Whether the members are those for many features; None before the first row.
+        self.wide = None if wide is None else bool(wide)
+        self._gather()
+
+    def _gather(self) -> None:
+        """Make fresh members for the rows."""
+        loss, mirror, blocks = self._given
+        members = wide_members(loss) if self.wide else narrow_members(loss)
+        mixing = PROBABILITIES if type(loss) is Logistic else LOSSES
+        super().__init__(members, loss, mirror, blocks, mixing, stack_of(loss))
+        #: Whether a row was too wide for the members that standardise.
+        self._outgrown = False
+
+    def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
+        if mirror is None:
+            return SizedCertifier(self.loss, blocks)
+        return super()._new_book(mirror, blocks)
+
+    def _made(self) -> str:
+        width = {True: ", wide=True", False: ", wide=False", None: ""}[self.wide]
+        return f"{self.loss}{width}"
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether a row had a feature beyond 512: the members that standardise see none then."""
+        return self._outgrown
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the predictions made before each.
+
+        Input that cannot be learnt raises ValueError and leaves all members as they were. If one
+        diverges, OverflowError: the rounds before are kept, by all members.
+        """
+        if self.wide is not None:
+            return super().learn(X, y, weight)
+        return self._learn_first(X, y, weight)
+
+    def _learn_first(self, X: Any, y: Any, weight: Any) -> Vector:
+        rows = as_rows(opened(X))
+        if len(rows):
+            self.wide = rows.width > NARROW
+            if self.wide:
+                self._gather()
+        try:
+            return super().learn(rows.plain(), y, weight)
+        finally:
+            if not self.rounds:
+                # Nothing was learnt: other rows may come first.
+                self.wide = None
+                self._gather()
+
+    def _learn_member(
+        self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
+    ) -> None:
+        if k == len(self.learners) - 1 and not (self.wide or self._outgrown):
+            rows = self._from_wide_on(as_rows(rows), *terms[1:])
+        super()._learn_member(k, rows, terms, made, first)
+
+    def _from_wide_on(self, rows: Rows, weight: Vector | None = None) -> Rows:
+        """Return rows without the features of those before the first that is too wide."""
+        count = len(rows)
+        starts = np.zeros(count + 1, np.uint64)
+        if rows.width <= NARROW or not count:
+            return Rows(starts, np.empty(0, np.uint32), np.empty(0), rows.width)
+        beyond = _beyond(rows)
+        enters = beyond if weight is None else beyond & (weight > 0.0)
+        seen = beyond | (np.cumsum(enters) > 0)
+        if rows.dense:
+            return as_rows(np.where(seen[:, None], rows.values, 0.0))
+        lengths = np.where(seen, np.diff(rows.indptr), 0).astype(np.uint64)
+        starts[1:] = np.cumsum(lengths)
+        first = rows.indptr[0]
+        kept = np.repeat(seen, np.diff(rows.indptr).astype(np.int64))
+        own = slice(int(first), int(rows.indptr[-1]))
+        return Rows(starts, rows.indices[own][kept], rows.values[own][kept], rows.width)
+
+    def _mix(self, given: Any, labels: Vector, weights: Vector, made: Matrix) -> Vector:
+        mixed = super()._mix(given, labels, weights, made)
+        if not self.wide:
+            self._outgrown = self.learners[0].outgrown
+        return mixed
+
+    def _reach(self, proof: Certificate) -> float | None:
+        """Return the length of the weights of the member that stands for all."""
+        if not self.rounds:
+            return None
+        member = self.representative[1]
+        if isinstance(member, Standardized):
+            weights, offset = member.affine()
+        else:
+            weights, offset = member.weights, getattr(member, "offset", 0.0)
+        if isinstance(self._book, SizedCertifier):
+            return self._book.weights_length(weights, float(offset))
+        return float(proof.mirror.predictors().norm(weights))
+
+    @property
+    def representative(self) -> tuple[int, Any]:
+        """The linear member with the largest share: its place, and the member."""
+        place = stands_for(self.members[: len(self.learners)], self.shares)
+        return place, self.members[place]
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        header, arrays = super()._to_file()
+        shape = None if self._given[1] is None else header["mirror"]
+        return header | {"learner": "Mixture", "wide": self.wide, "mirror": shape}, arrays
+
+    @classmethod
+    def _of_members(
+        cls, header: dict[str, Any], loss: Loss, members: list[Any], stack: Any
+    ) -> Self:
+        wide, shape = header["wide"], header["mirror"]
+        if not (wide is None or isinstance(wide, bool)):
+            raise ValueError(f"wide is {wide!r}, expected true, false or null")
+        mirror = None if shape is None else store.component_from_header(shape, mirrors.Mirror)
+        mixture = cls(loss, mirror, header["blocks"], wide)
+        loaded = [*members, stack]
+        for place, (fresh, one) in enumerate(zip(mixture.members, loaded, strict=False)):
+            if _kind(one) != _kind(fresh):
+                raise ValueError(f"member {place} is {_kind(one)}, expected {_kind(fresh)}")
+        if len(loaded) != len(mixture.members):
+            raise ValueError(f"{len(loaded)} members, expected {len(mixture.members)}")
+        mixture.learners, mixture.stack, mixture.members = members, stack, loaded
+        mixture._outgrown = not wide and members[0].outgrown
+        return mixture
+
+
+def _kind(member: Any) -> str:
+    """Return what a member is made of, whatever it has learnt."""
+    return "nothing" if member is None else f"{type(member).__name__}({member._made()})"
+
+
+def _beyond(rows: Rows) -> npt.NDArray[np.bool_]:
+    """Return for each row whether it has a feature beyond those that are standardised."""
+    if rows.dense:
+        return np.asarray((rows.values[:, NARROW:] != 0.0).any(axis=1))
+    own = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+    wide = (rows.indices[own] >= NARROW) & (rows.values[own] != 0.0)
+    counted = np.concatenate([[0], np.cumsum(wide)])
+    ends = (rows.indptr - rows.indptr[0]).astype(np.int64)
+    return np.asarray(np.diff(counted[ends]) > 0)

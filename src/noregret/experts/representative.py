@@ -1,0 +1,59 @@
+"""The linear predictor that stands for a learner where weights are asked for: shown, explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from noregret.arrays import Vector
+from noregret.experts.mixture import Mixture
+from noregret.learners.standardized import Standardized
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """Weights and offset of one member of a mixture: it predicts by <weights, x> + offset."""
+
+    weights: Vector
+    offset: float
+    dimension: int
+    #: Which member it is, in words.
+    words: str
+
+
+def linear_part(learner: Any) -> Any:
+    """Return what has the weights that are shown for a learner: itself, but for a mixture.
+
+    A mixture is not linear. For it stands the linear member with the largest share; what this
+    member predicts of a row is not what the mixture predicts.
+
+    >>> import noregret as nr
+    >>> mixture = Mixture(nr.losses.Squared())
+    >>> _ = mixture.learn([[1.0], [2.0], [4.0]], [3.0, 5.0, 9.0])
+    >>> part = linear_part(mixture)
+    >>> part.weights.shape, part.words
+    ((1,), 'member 1 of 7, standardized ScaleFree()')
+    >>> linear_part(mixture.learners[-1]) is mixture.learners[-1]
+    True
+    """
+    if not isinstance(learner, Mixture):
+        return learner
+    place, member = learner.representative
+    words = f"member {place + 1} of {len(learner.members)}"
+    if isinstance(member, Standardized):
+        weights, offset = member.affine()
+        words = f"{words}, standardized {member.learner.rate}"
+        return LinearPart(weights, float(offset), member.dimension, words)
+    named = getattr(member, "rate", None) or type(member).__name__
+    words, offset = f"{words}, {named}", float(getattr(member, "offset", 0.0))
+    return LinearPart(member.weights, offset, member.dimension, words)
+
+
+def words_of(learner: Any) -> str | None:
+    """Return whose weights are shown where they are not the learner's own, else None.
+
+    >>> import noregret as nr
+    >>> words_of(nr.catalogue.ogd(nr.losses.Hinge(), 0.1))
+    """
+    part = linear_part(learner)
+    return part.words if isinstance(part, LinearPart) else None

@@ -1,0 +1,93 @@
+"""The members of the mixture of those who choose nothing: learners that rows of a kind favour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from noregret import losses, mirrors, rates
+from noregret.arrays import Vector
+from noregret.learners import DualAscent, MirrorDescent
+from noregret.learners.standardized import Standardized
+from noregret.losses import Loss
+from noregret.rates import Rate
+from noregret.rates.second_order import SecondOrder
+
+#: The most features of rows that are standardised, and of those that second-order members take.
+NARROW, PAIRS = 512, 128
+#: Columns of 1 of the member that is quick to find the level, and the C of dual ascent.
+CONSTANTS, STRENGTH = 20, 3.0
+#: Of the newest rows the forgetting members weigh about 100 and 20.
+FORGETTING = (0.99, 0.95)
+PRIOR = 0.01
+
+
+def narrow_members(loss: Loss) -> list[Any]:
+    """Return the members for rows of few features; the last one is for rows that grow wide.
+
+    >>> from noregret import losses
+    >>> [member.learner.rate.forgetting for member in narrow_members(losses.Squared())[2:5]]
+    [1.0, 0.99, 0.95]
+    """
+    plain = rates.ScaleFree()
+    members = [
+        _standardized(loss, plain, NARROW),
+        _standardized(loss, plain, NARROW, CONSTANTS),
+        *(_standardized(loss, rate, PAIRS) for rate in second_order(loss)),
+    ]
+    return [*members, _descent(loss, plain)]
+
+
+def second_order(loss: Loss) -> Sequence[Rate]:
+    """Return the second-order rates that suit a loss, none for a loss without curvature."""
+    if type(loss) is losses.Squared:
+        return [rates.Ridge(PRIOR), *(rates.Ridge(PRIOR, forgetting=one) for one in FORGETTING)]
+    if type(loss) is losses.Logistic:
+        return [rates.Aioli(), rates.Newton()]
+    return [] if rates.Newton().refused_loss(loss) else [rates.Newton()]
+
+
+def wide_members(loss: Loss) -> list[Any]:
+    """Return the members for sparse rows of many features, all of which are linear.
+
+    >>> from noregret import losses
+    >>> len(wide_members(losses.Logistic())), len(wide_members(losses.Squared()))
+    (3, 1)
+    """
+    members: list[Any] = [_descent(loss, rates.ScaleFree())]
+    if math.isfinite(loss.lipschitz()):
+        members.append(_descent(loss, rates.CoinBetting()))
+        if loss.has_conjugate():
+            members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
+    return members
+
+
+def stack_of(loss: Loss) -> MirrorDescent:
+    """Return the learner of the members' predictions."""
+    squared = type(loss) is losses.Squared
+    return _descent(loss, rates.Ridge(PRIOR) if squared else rates.ScaleFree())
+
+
+def stands_for(members: Sequence[Any], shares: Vector) -> int:
+    """Return the place of the member with the largest share of those that have weights.
+
+    These predict by <w, x> and an offset, cut to the range of the labels.
+    """
+    known = [k for k, member in enumerate(members) if not _anticipates(member)]
+    return max(known, key=lambda k: float(shares[k]))
+
+
+def _anticipates(member: Any) -> bool:
+    """Tell whether predictions depend on the row by more than weights, as those of `Aioli`."""
+    rate = getattr(member.learner if isinstance(member, Standardized) else member, "rate", None)
+    return isinstance(rate, SecondOrder) and not rate.linear()
+
+
+def _descent(loss: Loss, rate: Rate) -> MirrorDescent:
+    return MirrorDescent(loss, mirrors.Euclidean(), rate, averaging=False)
+
+
+def _standardized(loss: Loss, rate: Rate, widest: int, constants: int = 1) -> Standardized:
+    learner = _descent(loss, rate)
+    return Standardized(learner, constants=constants, widest=widest, certified=False)
