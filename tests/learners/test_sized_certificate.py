@@ -14,6 +14,7 @@ import noregret as nr
 from noregret import losses
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_sizes import SizedCertifier
+from noregret.proof.ledger import Entry
 from tests.learners.frozen_state import difference, frozen
 
 KINDS = [
@@ -118,6 +119,9 @@ def test_it_is_the_certificate_of_a_scale_free_learner() -> None:
         assert proof.describe(radius) == own.describe(radius)
     assert own.reach == pytest.approx(certifier.weights_length(learner.weights), rel=1e-9)
     assert certifier.weights_length(np.zeros(1), -3.0) == pytest.approx(3.0)
+    # A feature that never occurred has size 0.
+    wider = np.append(learner.weights, 1e9)
+    assert certifier.weights_length(wider) == certifier.weights_length(learner.weights)
 
 
 def test_sizes_of_earlier_rows_would_be_no_class_of_the_whole_stream() -> None:
@@ -177,3 +181,17 @@ def test_sums_that_do_not_fit_are_refused() -> None:
         assert fresh.rounds == 0
     fresh.restore(kept)
     assert not difference(frozen(fresh), frozen(copy.deepcopy(certifier)))
+
+
+def test_the_path_of_the_gradient_is_summed_in_units_of_its_time() -> None:
+    """The rounding of Z is bounded by it: units that grow later would make it too short."""
+    X, y, given, weight = stream(np.random.default_rng(10), KINDS[3])
+    certifier = SizedCertifier(KINDS[3])
+    certifier.add(X, y, given, weight)
+    sizes, travel = np.zeros(X.shape[1]), 0.0
+    for row, label, p, mass in zip(X, y, given, weight, strict=True):
+        if mass > 0.0:
+            sizes = np.maximum(sizes, np.abs(row))
+            parts = np.abs(row[sizes > 0.0]) / sizes[sizes > 0.0]
+            travel += mass * abs(2.0 * (p - label)) * parts.sum()
+    assert certifier.arrays()["ledger"][Entry.SCALED_TRAVEL] == pytest.approx(travel, rel=1e-12)
