@@ -213,3 +213,21 @@ def test_room_for_more_rows_is_taken_back() -> None:
     assert learner._engine.values is room and bits(learner) == before
     assert np.array_equal(learner.learn(rows[10:], y[10:]), control.learn(rows[10:], y[10:]))
     assert bits(learner) == bits(control)
+
+
+def test_a_mixture_forgets_how_wide_rows_were_that_are_undone() -> None:
+    random = np.random.default_rng(3)
+    rows, y = random.normal(size=(8, 3)), random.choice([-1.0, 1.0], 8)
+    wide = csr_array(([1.0], ([0], [600])), shape=(1, 700))
+    learner = nr.experts.Mixture(LOGISTIC)
+    undo = marked(learner, as_rows(rows))
+    learner.learn(csr_array(rows), y)
+    undo()
+    assert learner.rounds == 0 and learner.wide is None
+    learner.learn(csr_array(rows), y)
+    learner.learn(csr_array((1, 700)), y[:1])
+    undo, before = marked(learner, as_rows(wide)), bits(learner)
+    learner.learn(wide, y[:1])
+    assert learner.outgrown
+    undo()
+    assert not learner.outgrown and bits(learner) == before

@@ -229,15 +229,16 @@ class Aggregate(Readable):
 
     def _mark(self, rows: Rows) -> Undo | None:
         """Return what puts the aggregate back after it has learnt these rows, see `marks`."""
-        if self.blocks or not self._copied:
+        if self.blocks or not (self._copied and self.rounds):
             return None
-        undo, mixer, book = self._marked(rows), dict(vars(self._mixer)), dict(vars(self._book))
+        # The mixer and the book play on copies of their arrays: attributes are all that changes.
+        kept = [(one, dict(vars(one))) for one in (self, self._mixer, self._book)]
+        undo = self._marked(rows)
 
         def back() -> None:
             undo()
-            # Both play on copies of their arrays.
-            vars(self._mixer).update(mixer)
-            vars(self._book).update(book)
+            for one, attributes in kept:
+                vars(one).update(attributes)
 
         return back
 
