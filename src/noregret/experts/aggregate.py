@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,25 +12,25 @@ import numpy as np
 from noregret import mirrors
 from noregret.arrays import Matrix, Vector
 from noregret.experts.aggregate_certificate import AggregateCertificate
+from noregret.experts.aggregate_file import kind_of, members_from_file, members_to_file
 from noregret.experts.forecaster import Forecaster
 from noregret.experts.membership import (
     LOSSES,
     PROBABILITIES,
     as_members,
     can_be_asked,
-    check_labels,
     check_width,
     is_linear,
     require_labels,
     require_mixing,
+    require_weights,
     undoable,
 )
 from noregret.experts.probabilities import ProbabilityForecaster
 from noregret.experts.stacking import require_stack, stack_rows
 from noregret.files import store
-from noregret.learners.base import learn_together
-from noregret.learners.files import KINDS, learner_of
 from noregret.learners.foreign import Certifier
+from noregret.learners.marks import Undo, learn_or_undo, marked, together, with_attributes
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
@@ -119,6 +118,11 @@ class Aggregate(Readable):
         self._mixer = self._new_mixer(len(self.members))
         self._book = self._new_book(mirror, blocks)
         self._broken = ""
+        # Learners without a dry run go first, so that a refusal leaves all unchanged.
+        count = len(self.learners)
+        self._order = sorted(range(count), key=lambda k: can_be_asked(self.learners[k]))
+        #: Whether a failed block can be undone.
+        self._copied = undoable(self)
 
     def _require_mixing(self, mixing: str) -> None:
         """Refuse a way to mix that the loss does not have."""
@@ -196,11 +200,10 @@ class Aggregate(Readable):
         rows = sound_rows(as_rows(opened(X)), 0)
         labels = self._as_labels(y, len(rows))
         weights = as_weights(weight, len(rows))
-        self._check_members(labels, weight is not None)
+        if weight is not None:
+            self._check_members()
         self._check_width(rows)
-        # Learners without a dry run go first, so that a refusal leaves all unchanged.
-        order = sorted(range(len(self.learners)), key=lambda k: can_be_asked(self.learners[k]))
-        shape, copied = self._shape(labels), undoable(self)
+        shape, order, copied = self._shape(labels), self._order, self._copied
         predictions = np.empty((len(rows), *shape))
 
         def play(start: int, stop: int) -> None:
@@ -223,7 +226,7 @@ class Aggregate(Readable):
 
         for start, stop in rows.chunks():
             if copied:
-                learn_together(self.members, start, stop, play)
+                learn_or_undo(lambda a, b: self._marked(rows.part(a, b)), start, stop, play)
             else:
                 play(start, stop)
         return predictions
@@ -239,6 +242,20 @@ class Aggregate(Readable):
     def _shape(self, labels: Vector) -> tuple[int, ...]:
         """Return the shape of a prediction: that of a number."""
         return ()
+
+    def _marked(self, rows: Rows) -> Undo:
+        """Return what puts all members back after they have learnt these rows."""
+        undos = [marked(learner, rows) for learner in self.learners]
+        if self.stack is not None:
+            undos.append(marked(self.stack, as_rows(np.empty((0, len(self.learners))))))
+        return together(undos)
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the aggregate back after it has learnt these rows, see `marks`."""
+        if self.blocks or not (self._copied and self.rounds):
+            return None
+        # The mixer and the book play on copies of their arrays: attributes are all that changes.
+        return with_attributes((self, self._mixer, self._book), self._marked(rows))
 
     def _learn_member(
         self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
@@ -260,19 +277,22 @@ class Aggregate(Readable):
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Matrix) -> Vector:
         """Mix the predictions of the members, and enter them in both books or in neither."""
-        mixer = copy.deepcopy(self._mixer)
+        # A mixer plays on copies of its arrays: its attributes are all that changes.
+        before = dict(vars(self._mixer))
         try:
-            mixed = mixer.learn(made, labels, weights)
+            mixed = self._mixer.learn(made, labels, weights)
             self._book.add(given, labels, mixed, weights)
-        except ValueError as error:
+        except BaseException as error:
+            vars(self._mixer).update(before)
+            if not isinstance(error, ValueError):
+                raise
             self._refuse(f"the losses of the learners overflow: {error}", error)
-        self._mixer = mixer
         return mixed
 
-    def _check_members(self, labels: Vector, weighted: bool) -> None:
-        """Refuse labels and weights that some member does not take."""
+    def _check_members(self) -> None:
+        """Refuse weights of examples if some member takes none."""
         for k, member in enumerate(self.members):
-            check_labels(member, self._name(k), labels, weighted)
+            require_weights(member, self._name(k))
 
     def _check_width(self, rows: Rows) -> None:
         """Refuse rows whose width some learner does not take."""
@@ -280,7 +300,7 @@ class Aggregate(Readable):
             check_width(learner, rows)
 
     def _refuse(self, reason: str, error: Exception) -> NoReturn:
-        if not undoable(self):
+        if not self._copied:
             self._broken = reason
         raise OverflowError(reason) from error
 
@@ -336,19 +356,12 @@ class Aggregate(Readable):
         """Return the header and the arrays of a file."""
         if self._broken:
             raise OverflowError(self._broken)
-        mixer, arrays = self._mixer._to_file()
-        arrays = {f"mixer/{name}": array for name, array in arrays.items()}
-        arrays |= self._book.arrays()
-        headers = []
-        for k, member in enumerate(self.members):
-            if type(member).__name__ not in KINDS:
-                kind = type(member).__name__
-                raise ValueError(f"{self._name(k)}, a {kind}, could not be loaded")
-            described, own = member._to_file()
-            headers.append(described)
-            arrays |= {f"learner{k}/{name}": array for name, array in own.items()}
+        called = map(self._name, range(len(self.members)))
+        headers, arrays = members_to_file(dict(zip(called, self.members, strict=True)))
+        mixer, own = self._mixer._to_file()
+        arrays |= {f"mixer/{name}": array for name, array in own.items()}
         header = {
-            "learner": "Aggregate",
+            "learner": kind_of(self),
             "learners": headers,
             "mixing": self.mixing,
             "stacked": self.stack is not None,
@@ -356,24 +369,17 @@ class Aggregate(Readable):
             "mirror": store.component_to_header(self._book._mirror),
             "blocks": self.blocks,
         }
-        return header, arrays
+        return header, self._book.arrays() | arrays
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        under: dict[str, dict[str, Vector]] = {}
-        for name, array in arrays.items():
-            owner, _, short = name.partition("/")
-            under.setdefault(owner, {})[short] = array
-        members = [
-            learner_of(each, under.get(f"learner{k}", {}))
-            for k, each in enumerate(header["learners"])
-        ]
+        members, own = members_from_file(header["learners"], arrays)
         # Files of earlier versions have neither key: they mixed losses, without a stack.
         mixing, stacked = header.get("mixing", LOSSES), header.get("stacked", False)
         if not isinstance(stacked, bool):
             raise ValueError(f"stacked is {stacked!r}, expected true or false")
         stack = members.pop() if stacked and members else None
-        mixer = cls._mixer_of(mixing)._from_file(header["mixer"], under.get("mixer", {}))
+        mixer = cls._mixer_of(mixing)._from_file(header["mixer"], own)
         aggregate = cls._of_members(header, mixer.loss, members, stack)
         if mixing != aggregate.mixing:
             raise ValueError(f"mixing is {mixing!r}, expected {aggregate.mixing!r}")

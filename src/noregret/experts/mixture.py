@@ -178,7 +178,7 @@ class Mixture(Aggregate):
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         header, arrays = super()._to_file()
         shape = None if self._given[1] is None else header["mirror"]
-        return header | {"learner": "Mixture", "wide": self.wide, "mirror": shape}, arrays
+        return header | {"wide": self.wide, "mirror": shape}, arrays
 
     @classmethod
     def _of_members(

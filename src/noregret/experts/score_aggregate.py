@@ -122,17 +122,13 @@ class ScoreAggregate(Aggregate):
     def _shape(self, labels: Vector) -> tuple[int, ...]:
         return (self.outputs,)
 
-    def _check_members(self, labels: Vector, weighted: bool) -> None:
-        """All members take classes and weights."""
+    def _check_members(self) -> None:
+        """All members take weights."""
 
     @classmethod
     def _of_members(cls, header: dict[str, Any], loss: Any, members: list[Any], stack: Any) -> Self:
         mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
         return cls(members, mirror, header["blocks"])
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
-        header, arrays = super()._to_file()
-        return header | {"learner": "ScoreAggregate"}, arrays
 
 
 def _matrix(learner: Any) -> Any:
