@@ -51,10 +51,12 @@ def test_floors_are_true(loss: Any, blocks: bool | str) -> None:
     random = np.random.default_rng(8)
     for _ in range(6):
         X, y, given, weight = stream(random, loss)
-        certifier = SizedCertifier(loss, blocks)
+        certifier, resumed = SizedCertifier(loss, blocks), SizedCertifier(loss, blocks)
+        for one in (certifier, resumed) if blocks else ():
+            # Blocks of a few rows, so that units grow from one to the next.
+            one._lines.pending.size = 30  # type: ignore[union-attr]
         cut = int(random.integers(1, len(y)))
         certifier.add(csr_array(X[:cut]), y[:cut], given[:cut], weight[:cut])
-        resumed = SizedCertifier(loss, blocks)
         resumed.restore(certifier.arrays())
         for one in (certifier, resumed):
             one.add(X[cut:], y[cut:], given[cut:], weight[cut:])
@@ -116,6 +118,9 @@ def test_it_is_the_certificate_of_a_scale_free_learner() -> None:
         assert proof.describe(radius) == own.describe(radius)
     assert own.reach == pytest.approx(certifier.weights_length(learner.weights), rel=1e-9)
     assert certifier.weights_length(np.zeros(1), -3.0) == pytest.approx(3.0)
+    # A feature that never occurred has size 0.
+    wider = np.append(learner.weights, 1e9)
+    assert certifier.weights_length(wider) == certifier.weights_length(learner.weights)
 
 
 def test_sizes_of_earlier_rows_would_be_no_class_of_the_whole_stream() -> None:

@@ -45,7 +45,8 @@ class SizedCertifier(Certifier):
 
     def weights_length(self, weights: Vector, offset: float = 0.0) -> float:
         """Return ||(m_i w_i, offset)||_2, rounded up: the radius of the smallest class with w."""
-        scaled = self.sizes[: len(weights)] * weights
+        known = min(len(weights), len(self._state))
+        scaled = self.sizes[:known] * weights[:known]
         return norm_upper(np.append(scaled, offset), 2.0)
 
     def _nothing(self) -> Vector:
