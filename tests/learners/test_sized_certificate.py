@@ -14,6 +14,7 @@ import noregret as nr
 from noregret import losses
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_sizes import SizedCertifier
+from noregret.proof.ledger import Entry
 from tests.learners.frozen_state import difference, frozen
 
 KINDS = [
@@ -180,3 +181,17 @@ def test_sums_that_do_not_fit_are_refused() -> None:
         assert fresh.rounds == 0
     fresh.restore(kept)
     assert not difference(frozen(fresh), frozen(copy.deepcopy(certifier)))
+
+
+def test_the_path_of_the_gradient_is_summed_in_units_of_its_time() -> None:
+    """The rounding of Z is bounded by it: units that grow later would make it too short."""
+    X, y, given, weight = stream(np.random.default_rng(10), KINDS[3])
+    certifier = SizedCertifier(KINDS[3])
+    certifier.add(X, y, given, weight)
+    sizes, travel = np.zeros(X.shape[1]), 0.0
+    for row, label, p, mass in zip(X, y, given, weight, strict=True):
+        if mass > 0.0:
+            sizes = np.maximum(sizes, np.abs(row))
+            parts = np.abs(row[sizes > 0.0]) / sizes[sizes > 0.0]
+            travel += mass * abs(2.0 * (p - label)) * parts.sum()
+    assert certifier.arrays()["ledger"][Entry.SCALED_TRAVEL] == pytest.approx(travel, rel=1e-12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,18 +16,18 @@ from noregret.experts.forecaster import Forecaster
 from noregret.experts.membership import (
     as_members,
     can_be_asked,
-    check_labels,
     check_width,
     is_linear,
     require_labels,
+    require_weights,
     undoable,
 )
 from noregret.experts.probabilities import ProbabilityForecaster
 from noregret.experts.stacking import require_stack, stack_rows
 from noregret.files import store
-from noregret.learners.base import learn_together
 from noregret.learners.files import KINDS, learner_of
 from noregret.learners.foreign import Certifier
+from noregret.learners.marks import Undo, learn_or_undo, marked, together
 from noregret.losses import Logistic, Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
@@ -124,6 +123,11 @@ class Aggregate(Readable):
         )
         self._book = self._new_book(mirror, blocks)
         self._broken = ""
+        # Learners without a dry run go first, so that a refusal leaves all unchanged.
+        count = len(self.learners)
+        self._order = sorted(range(count), key=lambda k: can_be_asked(self.learners[k]))
+        #: Whether a failed block can be undone.
+        self._copied = undoable(self)
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
         """Return what certifies the mixed predictions."""
@@ -186,11 +190,10 @@ class Aggregate(Readable):
         rows = sound_rows(as_rows(opened(X)), 0)
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
-        self._check_members(labels, weight is not None)
+        if weight is not None:
+            self._check_members()
         self._check_width(rows)
-        # Learners without a dry run go first, so that a refusal leaves all unchanged.
-        order = sorted(range(len(self.learners)), key=lambda k: can_be_asked(self.learners[k]))
-        predictions, copied = np.empty(len(rows)), undoable(self)
+        predictions, order, copied = np.empty(len(rows)), self._order, self._copied
 
         def play(start: int, stop: int) -> None:
             part, given = slice(start, stop), rows.part(start, stop).plain()
@@ -212,10 +215,32 @@ class Aggregate(Readable):
 
         for start, stop in rows.chunks():
             if copied:
-                learn_together(self.members, start, stop, play)
+                learn_or_undo(lambda a, b: self._marked(rows.part(a, b)), start, stop, play)
             else:
                 play(start, stop)
         return predictions
+
+    def _marked(self, rows: Rows) -> Undo:
+        """Return what puts all members back after they have learnt these rows."""
+        undos = [marked(learner, rows) for learner in self.learners]
+        if self.stack is not None:
+            undos.append(marked(self.stack, as_rows(np.empty((0, len(self.learners))))))
+        return together(undos)
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the aggregate back after it has learnt these rows, see `marks`."""
+        if self.blocks or not (self._copied and self.rounds):
+            return None
+        # The mixer and the book play on copies of their arrays: attributes are all that changes.
+        kept = [(one, dict(vars(one))) for one in (self, self._mixer, self._book)]
+        undo = self._marked(rows)
+
+        def back() -> None:
+            undo()
+            for one, attributes in kept:
+                vars(one).update(attributes)
+
+        return back
 
     def _learn_member(
         self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
@@ -237,19 +262,22 @@ class Aggregate(Readable):
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Matrix) -> Vector:
         """Mix the predictions of the members, and enter them in both books or in neither."""
-        mixer = copy.deepcopy(self._mixer)
+        # A mixer plays on copies of its arrays: its attributes are all that changes.
+        before = dict(vars(self._mixer))
         try:
-            mixed = mixer.learn(made, labels, weights)
+            mixed = self._mixer.learn(made, labels, weights)
             self._book.add(given, labels, mixed, weights)
-        except ValueError as error:
+        except BaseException as error:
+            vars(self._mixer).update(before)
+            if not isinstance(error, ValueError):
+                raise
             self._refuse(f"the losses of the learners overflow: {error}", error)
-        self._mixer = mixer
         return mixed
 
-    def _check_members(self, labels: Vector, weighted: bool) -> None:
-        """Refuse labels and weights that some member does not take."""
+    def _check_members(self) -> None:
+        """Refuse weights of examples if some member takes none."""
         for k, member in enumerate(self.members):
-            check_labels(member, self._name(k), labels, weighted)
+            require_weights(member, self._name(k))
 
     def _check_width(self, rows: Rows) -> None:
         """Refuse rows whose width some learner does not take."""
@@ -257,7 +285,7 @@ class Aggregate(Readable):
             check_width(learner, rows)
 
     def _refuse(self, reason: str, error: Exception) -> NoReturn:
-        if not undoable(self):
+        if not self._copied:
             self._broken = reason
         raise OverflowError(reason) from error
 

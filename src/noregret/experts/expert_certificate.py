@@ -172,6 +172,11 @@ class Weighing(NamedTuple):
     #: By `ExpertSum`.
     book: Vector
 
+    def copied(self) -> Weighing:
+        """Return one with arrays of its own."""
+        parts, totals, past, book = map(np.copy, (self.parts, self.totals, self.past, self.book))
+        return Weighing(self.kind, self.scale, self.width, parts, totals, past, book)
+
     @property
     def title(self) -> str:
         """The algorithm in words."""

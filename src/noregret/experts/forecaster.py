@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -152,14 +151,14 @@ class Forecaster(WeightedGame):
         if self._state.kind != ADAPTIVE and np.any(weights > 1.0):
             raise ValueError("weight above 1 needs eta='adaptive', which promises no range")
         require_room(self.rounds, len(table))
-        state, forecasts = self._state, np.empty(len(table))
-        before, linear = copy.deepcopy((state, self._suffered)), self.against == "combinations"
-        played = forecast_rounds(
-            self.loss, linear, table, Labels(y, weights), state, self._suffered, forecasts
-        )
+        # Play on copies, so that a refused round leaves the sums as they were.
+        state, suffered = self._state.copied(), self._suffered.copy()
+        labels, forecasts = Labels(y, weights), np.empty(len(table))
+        linear = self.against == "combinations"
+        played = forecast_rounds(self.loss, linear, table, labels, state, suffered, forecasts)
         if played < len(table):
-            self._state, self._suffered = before
             raise ValueError(f"predictions row {played}: the loss or its slope overflows")
+        self._state, self._suffered = state, suffered
         return forecasts
 
     def certificate(self) -> ExpertCertificate:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any
 
-from noregret.arrays import Vector
 from noregret.learners.files import KINDS
 from noregret.losses import Loss
-from noregret.rows.examples import Rows, as_labels
+from noregret.rows.examples import Rows
 
 #: The methods and attributes of a learner.
 _NEEDED = ("learn", "predict", "loss", "save")
@@ -32,7 +31,7 @@ def as_members(learners: Sequence[Any], stack: Any) -> list[Any]:
 
 
 def require_labels(members: Sequence[Any], loss: Loss) -> None:
-    """Refuse members whose labels are not those of the loss."""
+    """Refuse members whose labels are not those of the loss: what it takes they all take."""
     if {member.loss.labels for member in members} != {loss.labels}:
         raise ValueError("all losses must take the same labels, -1 and +1 or real ones")
 
@@ -49,13 +48,12 @@ def is_aggregate(learner: Any) -> bool:
     return hasattr(learner, "_check_members")
 
 
-def check_labels(learner: Any, name: str, labels: Vector, weighted: bool) -> None:
-    """Refuse labels and weights that a member, or one of its own, does not take."""
-    if weighted and "weight" not in signature(learner.learn).parameters:
+def require_weights(learner: Any, name: str) -> None:
+    """Refuse weights of examples if a member, or one of its own, takes none."""
+    if "weight" not in signature(learner.learn).parameters:
         raise ValueError(f"{name}, a {type(learner).__name__}, takes no weights")
-    as_labels(labels, len(labels), learner.loss)
     if is_aggregate(learner):
-        learner._check_members(labels, weighted)
+        learner._check_members()
 
 
 def check_width(learner: Any, rows: Rows) -> None:

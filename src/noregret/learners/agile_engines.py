@@ -45,6 +45,10 @@ class AgileEngine(Engine):
         kind = ImplicitAgileRule if self.implicit else agile.AgileRule
         return kind(self.loss, self.mirror, self.rate, self.conservative, self.domain, self.clip)
 
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     def resum(self) -> None:
         """Fold the global factor into theta, recompute v and S, and stay within a ball."""
         self.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from noregret.files import store
 from noregret.files.fields import Arrays, Header, Saved, Setting
 from noregret.floors import as_blocks, lines_below
 from noregret.learners.fields import Blocks
+from noregret.learners.marks import learn_or_undo, marked, together
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
@@ -363,16 +363,4 @@ def learn_together(
     ...     one.rounds
     2
     """
-    # Copy learners, not their attributes: arrays of one learner may be views of one another.
-    before = [copy.deepcopy(learner) for learner in learners]
-    try:
-        play(start, stop)
-    except (OverflowError, ValueError) as refusal:
-        for learner, kept in zip(learners, before, strict=True):
-            vars(learner).clear()
-            vars(learner).update(vars(kept))
-        if isinstance(refusal, ValueError) or stop - start <= 1:
-            raise
-        middle = (start + stop) // 2
-        learn_together(learners, start, middle, play)
-        learn_together(learners, middle, stop, play)
+    learn_or_undo(lambda *_: together([marked(one, None) for one in learners]), start, stop, play)

@@ -29,6 +29,14 @@ class CoordinateEngine(Engine):
             self.loss, self.mirror, rate, self.averages, self.conservative
         )
 
+    def own_records(self) -> bool:
+        """Return True: a feature's average is brought up to date where its record is read."""
+        return True
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     def kappa(self, ledger: Vector) -> float:
         """Return 1: each weight has a factor of its own."""
         return 1.0

@@ -14,6 +14,7 @@ from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
 from noregret.learners.dual_store import DualStore, as_sparse, portions
 from noregret.learners.fields import Blocks, Fixed, Learnt
+from noregret.learners.marks import Undo, saved
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
@@ -282,6 +283,21 @@ class DualAscent(Learner):
             ),
             thorough,
         )
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the learner back after it has learnt these rows, see `marks`."""
+        engine, ledger = self._engine, self._ledger
+        if engine is None or rows.width > self.dimension or self._lines is not None:
+            return None
+        undo, ring = saved([ledger, *engine.written()]), dict(vars(engine))
+
+        def back() -> None:
+            self._engine, self._ledger, self._weights = engine, ledger, None
+            # Room for more rows kept comes as new arrays.
+            vars(engine).update(ring)
+            undo()
+
+        return back
 
     def _block_terms(self, terms: tuple[Vector, ...]) -> tuple[Vector, ...]:
         """Return labels, weights and offsets: a margin of the trial's own acts like an offset."""

@@ -150,6 +150,11 @@ class DualStore(Engine):
         state = self.state if self.columns == 2 else self.theta
         return {"state": state} | {name: getattr(self, name) for name in names}
 
+    def written(self) -> tuple[Array, ...]:
+        """Return all arrays, the queue of rows by last visit among them."""
+        kept = (self.spans, self.book, self.indices, self.values, self.ring, self.links)
+        return (self.state, self.slots, self.accounts, *kept)
+
     def restore(self, arrays: dict[str, Array]) -> None:
         """Restore the arrays of a file, or refuse arrays that do not fit together."""
         own = self.arrays()

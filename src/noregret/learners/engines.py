@@ -263,6 +263,14 @@ class Engine:
         """Return the arrays that a model file keeps."""
         return {"state": self.state, "slots": self.slots}
 
+    def own_records(self) -> bool:
+        """Tell whether a round writes no records but those of its own features."""
+        return False
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the arrays that a round writes in place beside `state`, () if there are others."""
+        return ()
+
     def restore(self, arrays: dict[str, Vector]) -> None:
         """Restore the arrays of a model file, or refuse those of another shape."""
         for name, kept in self.arrays().items():
@@ -293,6 +301,14 @@ class LinearEngine(Engine):
             self.mirror.plain_rows(), self.conservative,
         )  # fmt: skip
 
+    def own_records(self) -> bool:
+        """Return True without an average, which is settled for all features at once."""
+        return not self.averages.kept
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     def resum(self) -> None:
         """Recompute ||theta||^2 / 2."""
         self._keep(float(sync.half_square(self.state)))
@@ -320,6 +336,10 @@ class MappedEngine(Engine):
     def rule(self) -> Rule:
         """Return the mapped rule."""
         return self.kind(self.loss, self.mirror, self.rate, self.averages, self.conservative)
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
 
     def play_at_lower_rate(self, row: int, again: Callable[[], Any]) -> tuple[int, Stop]:
         """Lower the rate inside phi for the coming row and play on; undo it if that is refused."""

@@ -13,6 +13,7 @@ from noregret.files.fields import Arrays, Setting
 from noregret.learners.combination import Combination, choose_engine
 from noregret.learners.engines import Engine
 from noregret.learners.fields import Blocks, Fixed, Learnt
+from noregret.learners.marks import Undo, features_of, saved, saved_records
 from noregret.learners.one_row import Columns, SingleRowLearner
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -262,6 +263,28 @@ class MirrorDescent(SingleRowLearner[float]):
     def sizes(self) -> Vector | None:
         """The m_i of the floor's class, where it measures features by their sizes, else None."""
         return None if self._engine is None else self._engine.sizes()
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the learner back after it has learnt these rows, see `marks`."""
+        engine, ledger = self._engine, self._ledger
+        # New arrays come with new features and at restarts, and blocks keep rows.
+        if engine is None or rows.width > self.dimension or engine.rate.restarts():
+            return None
+        written = engine.written()
+        if not written or self._lines is not None:
+            return None
+        places = features_of(rows, len(engine.state)) if engine.own_records() else None
+        state = engine.state
+        records = saved([state]) if places is None else saved_records(state, places)
+        others = saved([ledger, *written])
+
+        def back() -> None:
+            # A refusal may have replaced the engine by one made from a backup.
+            self._engine, self._ledger, self._weights = engine, ledger, None
+            records()
+            others()
+
+        return back
 
     def _arrays(self) -> Arrays:
         arrays = super()._arrays()

@@ -79,6 +79,14 @@ class SecondOrderEngine(SizedEngine):
         self.triangle = self._whole._replace(upper=self._whole.upper[:dimension])
         self._ahead = self._whole_ahead._replace(upper=self._whole_ahead.upper[:dimension])
 
+    def own_records(self) -> bool:
+        """Return False: with a factor below 1 the prior is given back feature by feature."""
+        return False
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars and the triangle; the copy of it that grows is scratch."""
+        return (self.slots, *self._whole)
+
     def _require_narrow(self, dimension: int) -> None:
         if dimension > LARGEST_WIDTH:
             raise ValueError(

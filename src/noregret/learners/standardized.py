@@ -16,6 +16,7 @@ from noregret.files.fields import Saved, Setting
 from noregret.learners.base import Diverged, learn_together
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_scores import ScoreCertifier
+from noregret.learners.marks import Undo, marked
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.standardized_fields import Booked, Scaled, Scaler, Wrapped
@@ -278,6 +279,23 @@ class Standardized(Saved):
             if new is not None and not new.rounds:
                 # The next targets may be of more or fewer scores.
                 new._outputs = None
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the learner back after it has learnt these rows, see `marks`."""
+        scaler, width = self._scaler, self._scaler.width_for(rows.width)
+        if self.blocks or rows.width > self.dimension or width != self._learner.dimension:
+            return None
+        undo = marked(self._learner, as_rows(np.empty((0, width))))
+        moments, book = scaler.arrays(), {} if self._book is None else dict(vars(self._book))
+
+        def back() -> None:
+            undo()
+            scaler.restore(moments)
+            if self._book is not None:
+                # It enters rows in copies of its arrays.
+                vars(self._book).update(book)
+
+        return back
 
     def _pieces(self, rows: Rows) -> Iterator[tuple[int, int]]:
         """Yield the start and the stop of parts of limited size, standardised or not."""

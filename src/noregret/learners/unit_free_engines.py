@@ -30,6 +30,14 @@ class SizedEngine(Engine):
     size_column: int
     always_averages = False
 
+    def own_records(self) -> bool:
+        """Return True: weights are worked out where they are read."""
+        return True
+
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
         largest = self.state[:, self.size_column]

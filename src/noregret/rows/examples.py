@@ -277,7 +277,9 @@ def as_bounded(name: str, values: Any, count: int) -> Vector:
 
 def as_column(name: str, values: Any, count: int) -> Vector:
     """Return one number a row as float64."""
-    vector = np.ascontiguousarray(np.atleast_1d(real_array(name, values)), np.float64)
+    given = real_array(name, values)
+    # Tested first: `atleast_1d` takes as long as the rest where rows come singly.
+    vector = np.ascontiguousarray(given if given.ndim else np.atleast_1d(given), np.float64)
     if vector.shape != (count,):
         raise ValueError(
             f"{name} has shape {vector.shape}, expected ({count},): one entry a row of X"
@@ -289,7 +291,7 @@ def checked(
     name: str, vector: Vector, good: npt.NDArray[np.bool_], expected: str, kind: str = ""
 ) -> Vector:
     """Return the vector, or refuse its first entry that is not good."""
-    bad = np.flatnonzero(~good)
-    if bad.size:
-        raise ValueError(f"{name} row {bad[0]}: {kind}{exact(vector[bad[0]])}; {expected}")
-    return vector
+    if good.all():
+        return vector
+    row = int(good.argmin())
+    raise ValueError(f"{name} row {row}: {kind}{exact(vector[row])}; {expected}")
