@@ -288,7 +288,8 @@ class LinearStatements(Statements):
     def _take(self, replayed: Replay) -> None:
         super()._take(replayed)
         self.width = max(self.rows.width, len(self.certificate.gradient))
-        sizes = getattr(self.learner, "sizes", None)
+        # Those of the class that the certificate names: a mixture has none of its own.
+        sizes = getattr(self.certificate.evidence, "sizes", None)
         if sizes is not None:
             sizes = np.pad(sizes, (0, self.width - len(sizes)))
             self.sizes = np.where(sizes > 0.0, sizes, 1.0)
