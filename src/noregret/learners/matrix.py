@@ -14,6 +14,7 @@ from noregret.combinations import MATRIX, Parts, require_together
 from noregret.files.fields import Setting
 from noregret.floors import BlockLines, ScoreBlocks, SeparateScores
 from noregret.learners.fields import Blocks, Learnt
+from noregret.learners.marks import Undo, saved
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.learners.matrix_engines import (
     MatrixEngine,
@@ -247,6 +248,19 @@ class MatrixDescent(SingleRowLearner[Vector]):
         if state is not None:
             matrix._restore({"ledger": ledger, "state": state, "slots": slots})
         return matrix
+
+    def _mark(self, rows: Rows) -> Undo | None:
+        """Return what puts the learner back after it has learnt these rows, see `marks`."""
+        engine, ledger = self._engine, self._ledger
+        if engine is None or rows.width > self.dimension or self._lines is not None:
+            return None
+        undo = saved([engine.state, ledger, *engine.written()])
+
+        def back() -> None:
+            self._engine, self._ledger, self._weights = engine, ledger, None
+            undo()
+
+        return back
 
     def _hold(self, rows: Rows, terms: tuple[Vector, ...], learnt: int) -> None:
         if isinstance(self._lines, ScoreBlocks) and learnt:

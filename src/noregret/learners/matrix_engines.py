@@ -84,6 +84,10 @@ class MatrixEngine(Engine):
         scores, slopes = self._buffers
         return Memory(self.records, self.slots, scores, slopes, self.work)
 
+    def written(self) -> tuple[Vector, ...]:
+        """Return the scalars."""
+        return (self.slots,)
+
     @property
     def records(self) -> Vector:
         """The state, class by class."""
