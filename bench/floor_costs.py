@@ -1,10 +1,11 @@
 """What floors of blocks cost beside learning: `python -m bench.floor_costs`.
 
 `ScaleFree` learns a stream from memory with `blocks=False`, `True` and `"parabolas"`, in turns: the
-best time and the median, nanoseconds a nonzero, and how many times that of learning alone. A print
-reads the certificate once with the rows held back. Memory is what a learner holds after the
-stream, and its largest amount while it learned. A constant feature 1 is the last column; streams
-are in the folder that NOREGRET_DATA names.
+best time and the median, nanoseconds of the processor a nonzero, so that other work of the machine
+hardly matters, and how many times that of learning alone. A print reads the certificate once with
+the rows held back. Memory is what a learner holds after the stream, and its largest amount while it
+learned. A constant feature 1 is the last column; streams are in the folder that NOREGRET_DATA
+names.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def costs(name: str, turns: int, rows: int | None = None) -> list[Cost]:
         way: lambda kept=kept: learnt(problem, given, kept)  # type: ignore[misc]
         for way, kept in KEPT.items()
     }
-    times: Times = interleave(contestants, turns)
+    times: Times = interleave(contestants, turns, time.process_time)
     found = []
     for way, kept in KEPT.items():
         learner = learnt(problem, given, kept)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bench import machine
 from bench.quality.data import STREAMS, Stream, load
-from bench.quality.ours import noregret
+from bench.quality.ours import named, noregret
 from bench.quality.rivals import RIVALS, progressive_loss
 from bench.quality.several import SEVERAL
 
@@ -29,6 +29,10 @@ HOPELESS, ERRONEOUS = 10.0, 2.0
 #: Mean losses beyond this are not worth a number.
 DIVERGED = 1e15
 PACKAGES = ("vowpalwabbit", "river", "scikit-learn")
+#: Members of the mixture, and how far it may be behind the best tool, in parts of its loss.
+MEMBERS, BEHIND = 6, 0.01
+#: In so many comparisons the mixture should have the least loss of all tools.
+WON = 0.9
 #: Our own loss after a change of units may differ by so much, in parts of it.
 SAME = 0.05
 
@@ -47,6 +51,10 @@ class Result:
     seconds: dict[str, float]
     stopped: list[str]
     moved: float | None = None
+    #: Those of our named learners.
+    ours: dict[str, float] = dataclasses.field(default_factory=dict)
+    #: How many rounds a sum of log losses has: the mixture may lose ln K + ln T more.
+    rounds: int | None = None
 
     def best(self) -> str:
         """Return the tool with the least loss."""
@@ -67,6 +75,16 @@ class Result:
         told = [f"**{self.text(tool)}**" if tool == best else self.text(tool) for tool in tools]
         return [*told, "" if self.change is None else f"{self.change:+.2%}"]
 
+    def behind(self) -> tuple[float, str]:
+        """Return by how much ours is above the best of all, in parts of it, and which that is.
+
+        What a mixture of probabilities may lose is taken off: ln K + ln T over the stream.
+        """
+        others = {name: loss for name, loss in (self.losses | self.ours).items() if name != OURS}
+        best = min(others, key=others.__getitem__)
+        room = 0.0 if self.rounds is None else math.log(MEMBERS * self.rounds) / self.rounds
+        return (self.losses[OURS] - room) / others[best] - 1.0, best
+
     @property
     def change(self) -> float | None:
         """By how much our own loss changes with the units, in parts of it."""
@@ -75,9 +93,10 @@ class Result:
         return self.moved / self.losses[OURS] - 1.0
 
 
-def measure(stream: Stream, tools: list[str], units: bool) -> list[Result]:
-    """Run the tools over one stream of two classes or real targets."""
-    result = Result(stream.name, "log" if stream.classes else "squared", {}, {}, [])
+def measure(stream: Stream, tools: list[str], units: bool, ours: bool = False) -> list[Result]:
+    """Run the tools over one stream of two classes or real targets, `ours` our named learners."""
+    kind, rounds = ("log", len(stream.y)) if stream.classes else ("squared", None)
+    result = Result(stream.name, kind, {}, {}, [], rounds=rounds)
     for tool in tools:
         least = min(result.losses.values(), default=math.inf)
         start = time.perf_counter()
@@ -86,6 +105,8 @@ def measure(stream: Stream, tools: list[str], units: bool) -> list[Result]:
         result.losses[tool] = progressive_loss(stream, predictions)
         if len(predictions) < len(stream.y):
             result.stopped.append(tool)
+    for name, learn in (named(stream) if ours else {}).items():
+        result.ours[name] = progressive_loss(stream, learn(stream, math.inf))
     if units and OURS in tools:
         moved = noregret(stream.in_other_units(), math.inf)
         result = dataclasses.replace(result, moved=progressive_loss(stream, moved))
@@ -148,6 +169,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--other-units", action="store_true", help="every tool gets features in other units"
     )
+    parser.add_argument("--named", action="store_true", help="run our named learners, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables to FILE")
     return parser.parse_args()
@@ -166,18 +188,32 @@ def main() -> None:
         several = stream.outputs > 1
         run, known = (measure_several, list(SEVERAL)) if several else (measure, list(TOOLS))
         tools = [tool for tool in known if tool in arguments.tools]
-        found = run(stream, tools, not arguments.other_units)
+        more = {} if several else {"ours": arguments.named}
+        found = run(stream, tools, not arguments.other_units, **more)
         results += found
         print(stream.describe())
         for result in found:
             told = [f"{tool} {result.text(tool)}" for tool in result.losses]
             taken = [f"{result.seconds[tool]:.1f}" for tool in result.losses]
             print(f"  {result.measure}: {', '.join(told)} ({', '.join(taken)} s)", flush=True)
+            if result.ours:
+                print("  ours:", ", ".join(f"{k} {v:.5g}" for k, v in result.ours.items()))
+                above, best = result.behind()
+                print(f"  above the best of all, {best}: {above:+.3%}", flush=True)
             if result.change is not None:
                 print(f"  {result.measure}, ours in other units: {result.change:+.3%}", flush=True)
     if OURS in arguments.tools:
         won = sum(result.best() == OURS for result in results)
-        print(f"{OURS} has the least loss in {won} of {len(results)} comparisons")
+        verdict = "met" if won >= WON * len(results) else "MISSED"
+        print(
+            f"{OURS} has the least loss in {won} of {len(results)} comparisons, bar {WON:.0%}: "
+            f"{verdict}"
+        )
+        judged = [(*result.behind(), result.stream) for result in results if result.ours]
+        if judged:
+            above, best, name = max(judged)
+            verdict = "met" if above <= BEHIND else "MISSED"
+            print(f"farthest behind: {above:+.3%} on {name} ({best}), bar {BEHIND:.0%}: {verdict}")
         changes = [abs(result.change) for result in results if result.change is not None]
         if changes:
             verdict = "met" if max(changes) < SAME else "MISSED"

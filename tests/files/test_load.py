@@ -31,6 +31,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "Ranker": lambda: nr.Ranker(dimension=3),
     "Ranking": lambda: classes.Ranking(3, 9),
     "SOA": lambda: classes.SOA([[0, 1], [1, 1]]),
+    "ScoreForecaster": lambda: experts.ScoreForecaster(3),
     "Shares": lambda: experts.Shares(3, eta=0.5, alpha=0.1),
     "Specialists": lambda: experts.Specialists(3, eta=0.5),
     "TsallisINF": lambda: bandits.TsallisINF(arms=3),

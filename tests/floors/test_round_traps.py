@@ -11,8 +11,11 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.learners.foreign import Certifier
+from noregret.passes.curved_rows import Reach
+from noregret.proof.ledger import Entry
+from noregret.proof.quadratic import Bend
 from noregret.proof.statement import BLOCKS, PARABOLAS, PREDICTIONS
-from tests.floors.curve_problems import curved
+from tests.floors.curve_problems import curved, entered
 from tests.truth.hindsight_problems import LOSSES
 
 LOGISTIC, PLAIN = nr.losses.Logistic(), nr.mirrors.Euclidean()
@@ -155,3 +158,17 @@ def test_offsets_belong_to_the_predictions_of_the_class(loss: Any, kept: Any) ->
         floors = certificate.floors(radius)
         assert 0.9 * best < max(floors.values()) <= best
         assert (PARABOLAS in floors) == (kept == "parabolas" or isinstance(loss, nr.losses.Squared))
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, nr.losses.SquaredHinge(), nr.losses.Huber()], ids=str)
+@pytest.mark.parametrize("offset", [-6.0, 0.0, 6.0])
+def test_the_range_of_a_row_lies_around_its_offset(loss: Any, offset: float) -> None:
+    """One row, u from -2 to 2: the parabola is below the loss at <u, x> + offset."""
+    row, offsets = np.array([[1.0]]), np.array([offset])
+    for point in (-1.0, 0.0, offset, offset + 1.0):
+        given = loss, row, np.ones(1), np.array([point]), Reach(2.0, False)
+        one = entered(*given, offset=offsets)
+        rise = one.ledger[Entry.INTERCEPT] + 0.5 * one.bends[Bend.RISE]
+        for u in np.linspace(-2.0, 2.0, 81):
+            height = rise + one.slopes(1.0)[0] * u + 0.5 * one.matrix[0, 0] * u * u
+            assert height <= loss.value(1.0, u + offset) + 1e-12

@@ -250,13 +250,22 @@ GAMES: dict[str, Case] = {
             overflow=([[0.0, 1.0], [-1e300, 1.0]], [1.0, 1.0], [1.0, 1e100]),
         ),
     ),
+    "scores": Case(
+        lambda: experts.ScoreForecaster(2),
+        each("learn", ([[[0.0, 1.0], [2.0, 0.0]]], [1]), ([[[1.0, 0.5, 0.0], [0, 0, 3]]], [2])),
+        faults(
+            "learn",
+            nan=([[[NAN, 1.0], [0.0, 0.0]]], [1]),
+            weight=([[[0.0, 1.0], [0.0, 0.0]]], [1], [-1.0]),
+            overflow=([[[0.0, 1.0], [-1e300, 1.0]]] * 2, [1, 0], [1.0, 1e100]),
+        ),
+    ),
     "specialists": Case(
         lambda: experts.Specialists(2, eta=0.5),
         each("suffer", ([0.0, 1.0], [True, True]), ([1.0, 0.5], [False, True])),
         faults(
             "suffer",
-            asleep=([0.5, 0.5], [False, False]),
-            outside=([0.5, 2.0], [True, True]),
+            asleep=([0.5, 0.5], [False, False]), outside=([0.5, 2.0], [True, True]),
             mask=([0.5, 0.5], [1, 1]),
             length=([0.5], [True]),
         ),

@@ -124,6 +124,11 @@ ENTRIES = {
         lambda p: experts.ProbabilityForecaster(2).learn(p, [1.0, -1.0]),
         "predictions",
     ),
+    "ScoreForecaster": (
+        np.ones((2, 2, 3)),
+        lambda p: experts.ScoreForecaster(2).learn(p, [1, 2]),
+        "predictions",
+    ),
     "Aggregate": (X, lambda x: experts.Aggregate([descent()]).learn(x, Y), "X"),
     "portfolios": (np.ones((2, 2)), experts.buy_and_hold, "relatives"),
     "oco suffer": (

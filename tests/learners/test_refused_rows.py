@@ -38,6 +38,12 @@ def matrix(*parts: Any, **options: Any) -> Callable[[], Any]:
     return lambda: MatrixDescent(*parts, outputs=3, **options)
 
 
+def of_three_classes() -> nr.experts.ScoreAggregate:
+    learner = nr.experts.ScoreAggregate()
+    learner.grow(3)
+    return learner
+
+
 AGILE = {"lazy": False}
 SIMPLEX = domains.ClippedSimplex(0.1)
 #: A learner of each pass; those of real targets meet losses that overflow.
@@ -87,6 +93,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
             MirrorDescent(SQUARED, EUCLIDEAN, rates.PerCoordinate(0.5)),
         ]
     ),
+    "aggregate, scores": lambda: of_three_classes(),
     "mixture": lambda: nr.Mixture(losses.Hinge()),
     "mixture, real": lambda: nr.Mixture(SQUARED),
     "mixture, wide": lambda: nr.Mixture(losses.Logistic(), wide=True),

@@ -23,6 +23,7 @@ COUNTS = {
     "Shares": ("_state.book", Experts.ROUNDS),
     "Forecaster": ("_state.book", Experts.ROUNDS),
     "ProbabilityForecaster": ("_state.book", Mixtures.ROUNDS),
+    "ScoreForecaster": ("_state.book", Mixtures.ROUNDS),
     "Specialists": ("_totals", 0),
     "KernelDescent": ("_ledger", Entry.ROUNDS),
     "Tracker": ("_totals", 0),

@@ -107,6 +107,10 @@ LEARNERS = {
         lambda: experts.ProbabilityForecaster(2),
         lambda it, x: it.learn(x, SIGNS),
     ),
+    "ScoreForecaster": (
+        lambda: experts.ScoreForecaster(2),
+        lambda it, x: it.learn(_as(x, np.zeros((3, 2, 2))), [0, 1, 0]),
+    ),
     "Specialists": (
         lambda: experts.Specialists(2, eta=0.5),
         lambda it, x: it.learn(x, np.ones((3, 2), bool)),

@@ -91,6 +91,8 @@ class Stream:
     predictions: Vector
     #: Stored features of a block.
     size: int
+    #: Whether the predictions of all rounds are known: what overflows returns none.
+    known: bool = True
 
     @property
     def scaled(self) -> bool:
@@ -127,6 +129,7 @@ class Stream:
                 self.predictions[part] = self.keeper.learn(rows, y, weight)
         except OverflowError:
             # A learner keeps the rounds before.
+            self.known = False
             return int(self.keeper.rounds)
         except ValueError as error:
             # Anyone's predictions are refused as a whole.
@@ -222,7 +225,7 @@ def judge(random: Random, stream: Stream, rounds: int, tally: Tally, thorough: b
     d = stream.X.shape[1]
     zeros = np.zeros(d - len(certificate.gradient))
     played = None
-    if not stream.offset.any():
+    if stream.known and not stream.offset.any():
         played = referee.exact_at(stream.predictions[part])[0]
     for ball, norm in classes(random, stream, referee):
         tried = predictors(random, certificate, referee, ball, norm, zeros)

@@ -150,3 +150,8 @@ def test_the_judge_catches_what_is_built_in(name: str) -> None:
             if caught:
                 break
     assert bool(caught) == (name != "nothing"), caught
+
+
+def test_predictions_that_an_overflow_hides_are_not_made_up() -> None:
+    """The learner keeps the rounds before, whose predictions nobody was told."""
+    assert not stream(2027, 874)[0].false

@@ -33,6 +33,8 @@ from noregret.experts.portfolios import (
     universal_pair,
 )
 from noregret.experts.probabilities import ProbabilityForecaster
+from noregret.experts.score_aggregate import ScoreAggregate
+from noregret.experts.score_probabilities import ScoreForecaster
 from noregret.experts.shares import ShareCertificate, Shares
 from noregret.experts.sleeping import SleepingCertificate, Specialists
 from noregret.experts.surrogate import SurrogateClassifier
@@ -47,6 +49,8 @@ __all__ = [
     "Mixture",
     "NewtonStep",
     "ProbabilityForecaster",
+    "ScoreAggregate",
+    "ScoreForecaster",
     "Sequences",
     "ShareCertificate",
     "Shares",

@@ -12,23 +12,26 @@ import numpy as np
 from noregret import mirrors
 from noregret.arrays import Matrix, Vector
 from noregret.experts.aggregate_certificate import AggregateCertificate
+from noregret.experts.aggregate_file import kind_of, members_from_file, members_to_file
 from noregret.experts.forecaster import Forecaster
 from noregret.experts.membership import (
+    LOSSES,
+    PROBABILITIES,
     as_members,
     can_be_asked,
     check_width,
     is_linear,
     require_labels,
+    require_mixing,
     require_weights,
     undoable,
 )
 from noregret.experts.probabilities import ProbabilityForecaster
 from noregret.experts.stacking import require_stack, stack_rows
 from noregret.files import store
-from noregret.learners.files import KINDS, learner_of
 from noregret.learners.foreign import Certifier
-from noregret.learners.marks import Undo, learn_or_undo, marked, together
-from noregret.losses import Logistic, Loss
+from noregret.learners.marks import Undo, learn_or_undo, marked, together, with_attributes
+from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
@@ -36,9 +39,6 @@ from noregret.rows.sealed import opened
 from noregret.shards import Shards
 from noregret.turns import one_at_a_time
 from noregret.visible import Readable
-
-#: What is mixed: predictions, by shares that follow the losses, or probabilities.
-LOSSES, PROBABILITIES = MIXINGS = ("losses", "probabilities")
 
 
 class Aggregate(Readable):
@@ -77,6 +77,9 @@ class Aggregate(Readable):
     Must, 2014, the second-order bound.
     """
 
+    #: What `certificate` returns.
+    _certificate: type[Any] = AggregateCertificate
+
     def __init__(
         self,
         learners: Sequence[Any],
@@ -107,20 +110,12 @@ class Aggregate(Readable):
         #: The loss that the mixture is judged by.
         self.loss: Loss = self.learners[0].loss if loss is None else loss
         require_labels(self.members, self.loss)
-        if mixing not in MIXINGS:
-            raise ValueError(f"mixing must be 'losses' or 'probabilities', got {mixing!r}")
-        if mixing == PROBABILITIES and type(self.loss) is not Logistic:
-            raise ValueError(
-                f"mixing='probabilities' is for Logistic(), got {self.loss}: use mixing='losses'"
-            )
+        self._require_mixing(mixing)
         if stack is not None:
             require_stack(stack, len(self.learners))
         #: What is mixed, "losses" or "probabilities".
         self.mixing = mixing
-        count = len(self.members)
-        self._mixer: Forecaster | ProbabilityForecaster = (
-            Forecaster(count, self.loss) if mixing == LOSSES else ProbabilityForecaster(count)
-        )
+        self._mixer = self._new_mixer(len(self.members))
         self._book = self._new_book(mirror, blocks)
         self._broken = ""
         # Learners without a dry run go first, so that a refusal leaves all unchanged.
@@ -128,6 +123,21 @@ class Aggregate(Readable):
         self._order = sorted(range(count), key=lambda k: can_be_asked(self.learners[k]))
         #: Whether a failed block can be undone.
         self._copied = undoable(self)
+
+    def _require_mixing(self, mixing: str) -> None:
+        """Refuse a way to mix that the loss does not have."""
+        require_mixing(mixing, self.loss)
+
+    @classmethod
+    def _mixer_of(cls, mixing: str) -> type[Forecaster | ProbabilityForecaster]:
+        """Return the class of what mixes the members."""
+        return ProbabilityForecaster if mixing == PROBABILITIES else Forecaster
+
+    def _new_mixer(self, count: int) -> Forecaster | ProbabilityForecaster:
+        """Return what mixes so many members."""
+        if self.mixing == LOSSES:
+            return Forecaster(count, self.loss)
+        return ProbabilityForecaster(count)
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
         """Return what certifies the mixed predictions."""
@@ -188,16 +198,17 @@ class Aggregate(Readable):
         if self._broken:
             raise OverflowError(self._broken)
         rows = sound_rows(as_rows(opened(X)), 0)
-        labels = as_labels(y, len(rows), self.loss)
+        labels = self._as_labels(y, len(rows))
         weights = as_weights(weight, len(rows))
         if weight is not None:
             self._check_members()
         self._check_width(rows)
-        predictions, order, copied = np.empty(len(rows)), self._order, self._copied
+        shape, order, copied = self._shape(labels), self._order, self._copied
+        predictions = np.empty((len(rows), *shape))
 
         def play(start: int, stop: int) -> None:
             part, given = slice(start, stop), rows.part(start, stop).plain()
-            made = np.empty((stop - start, len(self.members)))
+            made = np.empty((stop - start, len(self.members), *shape))
             terms = (labels[part],) if weight is None else (labels[part], weights[part])
 
             def learn_one(place: int, _: int) -> None:
@@ -220,6 +231,18 @@ class Aggregate(Readable):
                 play(start, stop)
         return predictions
 
+    def _as_labels(self, y: Any, count: int) -> Vector:
+        """Return labels, or refuse them."""
+        return as_labels(y, count, self.loss)
+
+    def _as_predictions(self, learnt: Any, count: int) -> Vector:
+        """Return what a member predicted, or refuse it."""
+        return as_predictions(learnt, count)
+
+    def _shape(self, labels: Vector) -> tuple[int, ...]:
+        """Return the shape of a prediction: that of a number."""
+        return ()
+
     def _marked(self, rows: Rows) -> Undo:
         """Return what puts all members back after they have learnt these rows."""
         undos = [marked(learner, rows) for learner in self.learners]
@@ -232,15 +255,7 @@ class Aggregate(Readable):
         if self.blocks or not self._copied:
             return None
         # The mixer and the book play on copies of their arrays: attributes are all that changes.
-        kept = [(one, dict(vars(one))) for one in (self, self._mixer, self._book)]
-        undo = self._marked(rows)
-
-        def back() -> None:
-            undo()
-            for one, attributes in kept:
-                vars(one).update(attributes)
-
-        return back
+        return with_attributes((self, self._mixer, self._book), self._marked(rows))
 
     def _learn_member(
         self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
@@ -253,7 +268,7 @@ class Aggregate(Readable):
                 raise
             self._refuse(f"{self._name(k)} cannot go on: {error}", error)
         try:
-            made[:, k] = as_predictions(learnt, len(made))
+            made[:, k] = self._as_predictions(learnt, len(made))
         except ValueError as error:
             self._refuse(f"{self._name(k)} cannot go on: {error}", error)
 
@@ -292,7 +307,7 @@ class Aggregate(Readable):
     def predict(self, X: Any) -> Vector:
         """Return the mixed prediction for each row, with the shares of the coming round."""
         rows = sound_rows(as_rows(opened(X)), 0).plain()
-        made = np.column_stack([learner.predict(rows) for learner in self.learners])
+        made = np.stack([learner.predict(rows) for learner in self.learners], axis=1)
         if self.stack is not None:
             last = self.stack.predict(stack_rows(made, self.loss))
             made = np.column_stack([made, last])
@@ -323,7 +338,8 @@ class Aggregate(Readable):
             # Measured differences stay true, theorems about convex losses do not.
             members = replace(members, bounds=[], broken=members.broken or proof.broken)
         own = {"reach": reach, "blocks": tuple(replace(b, reach=reach) for b in proof.blocks)}
-        return AggregateCertificate(**vars(proof) | own, members=members)
+        found: AggregateCertificate = self._certificate(**vars(proof) | own, members=members)
+        return found
 
     def _reach(self, proof: Certificate) -> float | None:
         """Return the norm of the weights, None where there are none."""
@@ -340,19 +356,12 @@ class Aggregate(Readable):
         """Return the header and the arrays of a file."""
         if self._broken:
             raise OverflowError(self._broken)
-        mixer, arrays = self._mixer._to_file()
-        arrays = {f"mixer/{name}": array for name, array in arrays.items()}
-        arrays |= self._book.arrays()
-        headers = []
-        for k, member in enumerate(self.members):
-            if type(member).__name__ not in KINDS:
-                kind = type(member).__name__
-                raise ValueError(f"{self._name(k)}, a {kind}, could not be loaded")
-            described, own = member._to_file()
-            headers.append(described)
-            arrays |= {f"learner{k}/{name}": array for name, array in own.items()}
+        called = map(self._name, range(len(self.members)))
+        headers, arrays = members_to_file(dict(zip(called, self.members, strict=True)))
+        mixer, own = self._mixer._to_file()
+        arrays |= {f"mixer/{name}": array for name, array in own.items()}
         header = {
-            "learner": "Aggregate",
+            "learner": kind_of(self),
             "learners": headers,
             "mixing": self.mixing,
             "stacked": self.stack is not None,
@@ -360,25 +369,17 @@ class Aggregate(Readable):
             "mirror": store.component_to_header(self._book._mirror),
             "blocks": self.blocks,
         }
-        return header, arrays
+        return header, self._book.arrays() | arrays
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        under: dict[str, dict[str, Vector]] = {}
-        for name, array in arrays.items():
-            owner, _, short = name.partition("/")
-            under.setdefault(owner, {})[short] = array
-        members = [
-            learner_of(each, under.get(f"learner{k}", {}))
-            for k, each in enumerate(header["learners"])
-        ]
+        members, own = members_from_file(header["learners"], arrays)
         # Files of earlier versions have neither key: they mixed losses, without a stack.
         mixing, stacked = header.get("mixing", LOSSES), header.get("stacked", False)
         if not isinstance(stacked, bool):
             raise ValueError(f"stacked is {stacked!r}, expected true or false")
         stack = members.pop() if stacked and members else None
-        kind = ProbabilityForecaster if mixing == PROBABILITIES else Forecaster
-        mixer = kind._from_file(header["mixer"], under.get("mixer", {}))
+        mixer = cls._mixer_of(mixing)._from_file(header["mixer"], own)
         aggregate = cls._of_members(header, mixer.loss, members, stack)
         if mixing != aggregate.mixing:
             raise ValueError(f"mixing is {mixing!r}, expected {aggregate.mixing!r}")

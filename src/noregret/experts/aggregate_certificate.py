@@ -6,18 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noregret.experts.expert_certificate import ExpertCertificate
+from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.proof.certificate import Certificate
 from noregret.proof.statement import Statement, at_least, at_most
 
 
 @dataclass(frozen=True, eq=False)
-class AggregateCertificate(Certificate):
-    """The certificate of an aggregate's own predictions, and its regret against its members.
-
-    The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
-    compares the loss with that of every member, the theorem of the mixture beside it; members are
-    counted from 1 in print, in the order in which they were given, a stack last.
-    """
+class WithMembers(Certificate):
+    """A certificate that also compares the loss with that of the members of a mixture."""
 
     members: ExpertCertificate = field(kw_only=True)
 
@@ -40,3 +36,18 @@ class AggregateCertificate(Certificate):
             at_most("regret against it", members.regret(), self.rounds, f", {members.accuracy}"),
             *(f"  {bound}" for bound in members.bounds),
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateCertificate(WithMembers):
+    """The certificate of an aggregate's own predictions, and its regret against its members.
+
+    The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
+    compares the loss with that of every member, the theorem of the mixture beside it; members are
+    counted from 1 in print, in the order in which they were given, a stack last.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreAggregateCertificate(WithMembers, MatrixCertificate):
+    """The same for rows of several scores: the floors are about fixed matrices of weights."""

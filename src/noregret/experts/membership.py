@@ -7,9 +7,11 @@ from inspect import signature
 from typing import Any
 
 from noregret.learners.files import KINDS
-from noregret.losses import Loss
+from noregret.losses import Logistic, Loss
 from noregret.rows.examples import Rows
 
+#: What is mixed: predictions, by shares that follow the losses, or probabilities.
+LOSSES, PROBABILITIES = MIXINGS = ("losses", "probabilities")
 #: The methods and attributes of a learner.
 _NEEDED = ("learn", "predict", "loss", "save")
 
@@ -34,6 +36,16 @@ def require_labels(members: Sequence[Any], loss: Loss) -> None:
     """Refuse members whose labels are not those of the loss: what it takes they all take."""
     if {member.loss.labels for member in members} != {loss.labels}:
         raise ValueError("all losses must take the same labels, -1 and +1 or real ones")
+
+
+def require_mixing(mixing: str, loss: Loss) -> None:
+    """Refuse a way to mix that there is not, or not for this loss."""
+    if mixing not in MIXINGS:
+        raise ValueError(f"mixing must be 'losses' or 'probabilities', got {mixing!r}")
+    if mixing == PROBABILITIES and type(loss) is not Logistic:
+        raise ValueError(
+            f"mixing='probabilities' is for Logistic(), got {loss}: use mixing='losses'"
+        )
 
 
 def nested(learner: Any) -> Iterator[Any]:

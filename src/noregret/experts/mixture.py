@@ -10,7 +10,8 @@ import numpy.typing as npt
 from noregret import mirrors
 from noregret.arguments import ArgumentError
 from noregret.arrays import Matrix, Vector
-from noregret.experts.aggregate import LOSSES, PROBABILITIES, Aggregate
+from noregret.experts.aggregate import Aggregate
+from noregret.experts.membership import LOSSES, PROBABILITIES
 from noregret.experts.roster import (
     NARROW,
     narrow_members,
@@ -35,9 +36,9 @@ class Mixture(Aggregate):
     Rows of up to 512 features have members that see them standardised: `ScaleFree` with one and
     with twenty constants, and up to 128 features second-order learners, of the logistic loss
     `Aioli` and `Newton`, of the squared loss `Ridge` without and with forgetting. Wider rows have
-    `ScaleFree`, `CoinBetting` and `DualAscent`. A last member learns from the predictions of the
-    others. The logistic loss mixes probabilities and loses at most ln K + ln T more than the best
-    of K members in T rounds; other losses are mixed by AdaHedge.
+    `ScaleFree`, `DualAscent` and, where slopes are bounded, `CoinBetting`. A last member learns
+    from the predictions of the others. The logistic loss mixes probabilities and loses at most
+    ln K + ln T more than the best of K members in T rounds; other losses are mixed by AdaHedge.
 
     Each round: every member predicts and learns, the mixture predicts by their shares, see
     `Aggregate`. It is not linear; `representative` is the member that stands for it.
@@ -177,7 +178,7 @@ class Mixture(Aggregate):
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         header, arrays = super()._to_file()
         shape = None if self._given[1] is None else header["mirror"]
-        return header | {"learner": "Mixture", "wide": self.wide, "mirror": shape}, arrays
+        return header | {"wide": self.wide, "mirror": shape}, arrays
 
     @classmethod
     def _of_members(

@@ -33,7 +33,7 @@ class MixtureSum(IntEnum):
 
 
 @kernel(inner=True)
-def _log_sum(terms):  # type: ignore[no-untyped-def]
+def log_sum(terms):  # type: ignore[no-untyped-def]
     """Return ln sum_k e^(terms_k), from the largest term."""
     top = -np.inf
     for k in range(np.uint64(terms.shape[0])):
@@ -54,10 +54,10 @@ def mixed_margin(loss, logs, row, terms):  # type: ignore[no-untyped-def]
     for k in range(np.uint64(row.shape[0])):
         least, most = min(least, row[k]), max(most, row[k])
         terms[k] = logs[k] - loss.value(1.0, row[k])
-    up = _log_sum(terms)
+    up = log_sum(terms)
     for k in range(np.uint64(row.shape[0])):
         terms[k] = logs[k] - loss.value(-1.0, row[k])
-    return min(max(up - _log_sum(terms), least), most)
+    return min(max(up - log_sum(terms), least), most)
 
 
 @kernel(inner=True)
@@ -65,7 +65,7 @@ def _learn(logs, costs, count, sharing):  # type: ignore[no-untyped-def]
     """Set v_k <- v_k e^(-costs_k) / sum, then v_k <- (1 - a) v_k + a / K with a = 1/(count + 1)."""
     for k in range(np.uint64(logs.shape[0])):
         logs[k] -= costs[k]
-    total = _log_sum(logs)
+    total = log_sum(logs)
     kept = -np.log1p(1.0 / count)
     given = -np.log(logs.shape[0] * (count + 1.0))
     for k in range(np.uint64(logs.shape[0])):
@@ -73,6 +73,36 @@ def _learn(logs, costs, count, sharing):  # type: ignore[no-untyped-def]
         if sharing:
             mine = logs[k] + kept
             logs[k] = max(mine, given) + np.log1p(exp(-abs(mine - given)))
+
+
+@kernel(inner=True)
+def enter_mixture(book, value, size, weight, most):  # type: ignore[no-untyped-def]
+    """Enter a round in the book; return whether its losses leave room for the sums."""
+    if not book[MixtureSum.SIZE] + size <= most:
+        return False
+    largest = max(book[MixtureSum.LARGEST_WEIGHT], weight)
+    book[MixtureSum.ROUNDS] += 1.0
+    book[MixtureSum.LARGEST_WEIGHT] = largest
+    book[MixtureSum.SIZE] += size
+    book[MixtureSum.WEIGHTS] += largest
+    add_compensated(book, MixtureSum.OWN, value)
+    return True
+
+
+@kernel(inner=True)
+def charge(state, own, weight, sharing):  # type: ignore[no-untyped-def]
+    """Charge the experts for a round that is in the book; `own` are their losses, overwritten.
+
+    A round of weight 0 tells nothing: neither losses nor shares move.
+    """
+    if weight > 0.0:
+        book = state.book
+        book[MixtureSum.WEIGHED] += 1.0
+        part = weight / book[MixtureSum.LARGEST_WEIGHT] if sharing else weight
+        for k in range(np.uint64(own.shape[0])):
+            state.totals[k] += weight * own[k]
+            own[k] *= part
+        _learn(state.logs, own, book[MixtureSum.WEIGHED], sharing)
 
 
 @kernel
@@ -83,7 +113,7 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
     without sharing. Returns the rounds played: it stops before one whose losses overflow, with the
     book of the rounds before it.
     """
-    book, logs, totals = state.book, state.logs, state.totals
+    logs = state.logs
     own, terms = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
     for t in range(predictions.shape[0]):
         row, y, weight = predictions[t], labels.y[t], labels.weight[t]
@@ -93,23 +123,10 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
         for k in range(np.uint64(row.shape[0])):
             own[k] = loss.value(y, row[k])
             size = max(size, weight * own[k])
-        largest = max(book[MixtureSum.LARGEST_WEIGHT], weight)
-        if not book[MixtureSum.SIZE] + size <= LARGEST_SUM:
+        if not enter_mixture(state.book, value, size, weight, LARGEST_SUM):
             return t
         forecasts[t] = p
-        book[MixtureSum.ROUNDS] += 1.0
-        book[MixtureSum.LARGEST_WEIGHT] = largest
-        book[MixtureSum.SIZE] += size
-        book[MixtureSum.WEIGHTS] += largest
-        add_compensated(book, MixtureSum.OWN, value)
-        # A round of weight 0 tells nothing: neither losses nor shares move.
-        if weight > 0.0:
-            book[MixtureSum.WEIGHED] += 1.0
-            part = weight / largest if sharing else weight
-            for k in range(np.uint64(row.shape[0])):
-                totals[k] += weight * own[k]
-                own[k] *= part
-            _learn(logs, own, book[MixtureSum.WEIGHED], sharing)
+        charge(state, own, weight, sharing)
     return predictions.shape[0]
 
 

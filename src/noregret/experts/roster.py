@@ -9,6 +9,7 @@ from typing import Any
 from noregret import losses, mirrors, rates
 from noregret.arrays import Vector
 from noregret.learners import DualAscent, MirrorDescent
+from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Loss
 from noregret.rates import Rate
@@ -53,14 +54,30 @@ def wide_members(loss: Loss) -> list[Any]:
 
     >>> from noregret import losses
     >>> len(wide_members(losses.Logistic())), len(wide_members(losses.Squared()))
-    (3, 1)
+    (3, 2)
     """
     members: list[Any] = [_descent(loss, rates.ScaleFree())]
     if math.isfinite(loss.lipschitz()):
         members.append(_descent(loss, rates.CoinBetting()))
-        if loss.has_conjugate():
-            members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
+    if loss.has_conjugate():
+        members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
     return members
+
+
+def score_members() -> list[Any]:
+    """Return the members for several classes.
+
+    >>> [type(member).__name__ for member in score_members()]
+    ['MatrixDescent', 'Standardized', 'Standardized']
+    """
+    first, *others = [MatrixDescent(losses.Softmax()) for _ in range(3)]
+    return [
+        first,
+        *(
+            Standardized(learner, constants=constants, widest=NARROW, certified=False)
+            for learner, constants in zip(others, (1, CONSTANTS), strict=True)
+        ),
+    ]
 
 
 def stack_of(loss: Loss) -> MirrorDescent:

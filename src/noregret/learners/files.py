@@ -28,6 +28,7 @@ KINDS = {
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners.mirror_descent",
     "Mixture": "noregret.experts.mixture",
+    "ScoreAggregate": "noregret.experts.score_aggregate",
     "Standardized": "noregret.learners.standardized",
 }
 #: Module of each game other than learning from rows: experts, arms, finite classes.
@@ -47,6 +48,7 @@ GAMES = {
     "Ranker": "noregret.learners.ranking",
     "Ranking": "noregret.classes.ranking",
     "SOA": "noregret.classes.version_space",
+    "ScoreForecaster": "noregret.experts.score_probabilities",
     "Shares": "noregret.experts.shares",
     "Specialists": "noregret.experts.sleeping",
     "TsallisINF": "noregret.bandits.tsallis",

@@ -57,6 +57,18 @@ def together(undos: Sequence[Undo]) -> Undo:
     return back
 
 
+def with_attributes(owners: Sequence[Any], undo: Undo) -> Undo:
+    """Return what puts the attributes of objects back, too, as they are now."""
+    kept = [(owner, dict(vars(owner))) for owner in owners]
+
+    def back() -> None:
+        undo()
+        for owner, attributes in kept:
+            vars(owner).update(attributes)
+
+    return back
+
+
 def saved(arrays: Sequence[Vector]) -> Undo:
     """Return what writes these arrays as they are now.
 

@@ -1,0 +1,136 @@
+"""Learners of several classes in one pass, their probabilities mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from noregret import mirrors
+from noregret.arguments import ArgumentError
+from noregret.arrays import Vector
+from noregret.experts.aggregate import Aggregate
+from noregret.experts.aggregate_certificate import ScoreAggregateCertificate
+from noregret.experts.membership import PROBABILITIES
+from noregret.experts.roster import score_members
+from noregret.experts.score_probabilities import ScoreForecaster
+from noregret.files import store
+from noregret.learners.foreign_scores import ScoreCertifier
+from noregret.learners.matrix import MatrixDescent
+from noregret.learners.standardized import Standardized
+from noregret.losses import Softmax
+from noregret.rows.examples import as_scores, as_targets, count_of
+
+
+class ScoreAggregate(Aggregate):
+    """K learners of several classes in one pass, mixed by their probabilities.
+
+    Each round: every member makes scores and learns; the aggregate makes the logarithms of the
+    mean probabilities, see `ScoreForecaster`. Its loss, `Softmax`, exceeds that of the best member
+    by at most W (ln K + ln T), W the largest weight of an example.
+
+    >>> import noregret as nr
+    >>> members = [nr.MatrixDescent(nr.losses.Softmax()),
+    ...            nr.Standardized(nr.MatrixDescent(nr.losses.Softmax()), certified=False)]
+    >>> learner = ScoreAggregate(members)
+    >>> rows, classes = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 2]
+    >>> np.exp(learner.learn(rows, classes)).sum(axis=1).round(12).tolist()
+    [1.0, 1.0, 1.0]
+    >>> learner.outputs, learner.certificate().rounds
+    (3, 3)
+
+    Reference: Vovk, A Game of Prediction with Expert Advice, 1998.
+    """
+
+    _certificate = ScoreAggregateCertificate
+    _book: ScoreCertifier
+
+    def __init__(
+        self,
+        learners: Sequence[MatrixDescent | Standardized] | None = None,
+        mirror: mirrors.Mirror | None = None,
+        blocks: bool | str = False,
+    ) -> None:
+        """Make an aggregate of fresh learners.
+
+        Args:
+            learners: the members, one or more, each of its own: `MatrixDescent` with `Softmax`,
+                or such a one wrapped by `Standardized` [default: three with `ScaleFree`, plain and
+                standardized with one and with twenty constants].
+            mirror: the map whose class the certificate's floors are about [default: the 2-norm of
+                the entries].
+            blocks: raise the floors by planes under blocks of rows, as in `nr.certify`
+                [default: False].
+        """
+        learners = score_members() if learners is None else learners
+        for k, learner in enumerate(learners):
+            kind = type(_matrix(learner))
+            if kind is not MatrixDescent or type(learner.loss) is not Softmax:
+                words = f"learner {k} must be a MatrixDescent with Softmax(), standardized or not"
+                raise ArgumentError("learners", words)
+        super().__init__(learners, None, mirror, blocks, PROBABILITIES)
+
+    @property
+    def outputs(self) -> int:
+        """Number of classes, 0 before it is known."""
+        return max(int(_matrix(learner).outputs) for learner in self.learners)
+
+    def grow(self, outputs: int) -> None:
+        """Add classes until there are `outputs`; past losses do not change."""
+        for learner in self.learners:
+            _matrix(learner).grow(outputs)
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the n x K scores made before each.
+
+        y holds classes 0 to K - 1. Input that cannot be learnt raises ValueError and leaves all
+        members as they were. If one diverges, OverflowError: the rounds before are kept, by all.
+        """
+        if self.outputs:
+            return super().learn(X, y, weight)
+        try:
+            # Every part of the rows is learnt with the classes of all of them.
+            self.grow(max(count_of(as_targets(y, np.size(y), Softmax(), None)), 1))
+            return super().learn(X, y, weight)
+        finally:
+            if not self.rounds:
+                for learner in self.learners:
+                    _matrix(learner)._outputs = None
+
+    def _require_mixing(self, mixing: str) -> None:
+        """Probabilities are mixed."""
+        if mixing != PROBABILITIES:
+            raise ValueError(f"mixing must be 'probabilities', got {mixing!r}")
+
+    @classmethod
+    def _mixer_of(cls, mixing: str) -> type[ScoreForecaster]:
+        return ScoreForecaster
+
+    def _new_mixer(self, count: int) -> ScoreForecaster:
+        return ScoreForecaster(count)
+
+    def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> ScoreCertifier:
+        return ScoreCertifier(Softmax(), mirror, blocks)
+
+    def _as_labels(self, y: Any, count: int) -> Vector:
+        return as_targets(y, count, Softmax(), self.outputs or None)
+
+    def _as_predictions(self, learnt: Any, count: int) -> Vector:
+        return as_scores(learnt, count)
+
+    def _shape(self, labels: Vector) -> tuple[int, ...]:
+        return (self.outputs,)
+
+    def _check_members(self) -> None:
+        """All members take weights."""
+
+    @classmethod
+    def _of_members(cls, header: dict[str, Any], loss: Any, members: list[Any], stack: Any) -> Self:
+        mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
+        return cls(members, mirror, header["blocks"])
+
+
+def _matrix(learner: Any) -> Any:
+    """Return the learner, or the one that is wrapped."""
+    return learner.learner if isinstance(learner, Standardized) else learner
