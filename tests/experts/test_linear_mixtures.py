@@ -76,6 +76,7 @@ def test_every_rate_is_asked() -> None:
 @pytest.mark.parametrize(
     ("learner", "words"),
     [
+        (lambda: Aggregate([descent(0.1)], mixing="probabilities"), "mixes probabilities is not"),
         (lambda: mixed(stacked=False), "mixes probabilities is not linear"),
         (lambda: mixed(), "mixes probabilities is not linear"),
         (lambda: Aggregate([descent(0.1)], stack=descent(0.1)), "has a stack is not linear"),

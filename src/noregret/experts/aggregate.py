@@ -252,7 +252,7 @@ class Aggregate(Readable):
 
     def _mark(self, rows: Rows) -> Undo | None:
         """Return what puts the aggregate back after it has learnt these rows, see `marks`."""
-        if self.blocks or not (self._copied and self.rounds):
+        if self.blocks or not self._copied:
             return None
         # The mixer and the book play on copies of their arrays: attributes are all that changes.
         return with_attributes((self, self._mixer, self._book), self._marked(rows))
