@@ -90,9 +90,10 @@ def test_it_keeps_its_promises(loss: Any, blocks: bool) -> None:
 
 def test_the_members_are_those_of_the_loss_and_the_rows() -> None:
     kinds = {loss: [_named(one) for one in narrow_members(loss)] for loss in LOSSES}
-    assert kinds[LOGISTIC] == ["ScaleFree", "ScaleFree", "Aioli", "Newton", "plain"]
+    common = ["ScaleFree", "ScaleFree", "PerCoordinate"]
+    assert kinds[LOGISTIC] == [*common, "Aioli", "Newton", "plain"]
     assert kinds[SQUARED] == ["ScaleFree", "ScaleFree", "Ridge", "Ridge", "Ridge", "plain"]
-    assert kinds[LOSSES[2]] == ["ScaleFree", "ScaleFree", "plain"]
+    assert kinds[LOSSES[2]] == [*common, "plain"]
     assert kinds[LOSSES[3]] == ["ScaleFree", "ScaleFree", "Newton", "plain"]
     assert [type(one).__name__ for one in wide_members(LOGISTIC)] == [
         "MirrorDescent",

@@ -19,6 +19,8 @@ from noregret.rates.second_order import SecondOrder
 NARROW, PAIRS = 512, 128
 #: Columns of 1 of the member that is quick to find the level, and the C of dual ascent.
 CONSTANTS, STRENGTH = 20, 3.0
+#: The scale of the member with a rate for each feature.
+QUICK = 2.0
 #: Of the newest rows the forgetting members weigh about 100 and 20.
 FORGETTING = (0.99, 0.95)
 PRIOR = 0.01
@@ -35,9 +37,16 @@ def narrow_members(loss: Loss) -> list[Any]:
     members = [
         _standardized(loss, plain, NARROW),
         _standardized(loss, plain, NARROW, CONSTANTS),
+        *(_standardized(loss, rate, NARROW) for rate in _by_coordinate(loss)),
         *(_standardized(loss, rate, PAIRS) for rate in second_order(loss)),
     ]
     return [*members, _descent(loss, plain)]
+
+
+def _by_coordinate(loss: Loss) -> Sequence[Rate]:
+    """Return a rate that follows changes fast, where slopes have a size of their own."""
+    bounded = math.isfinite(loss.lipschitz())
+    return [rates.PerCoordinate(QUICK, invariant=True)] if bounded else []
 
 
 def second_order(loss: Loss) -> Sequence[Rate]:
