@@ -20,6 +20,7 @@ from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Softmax
+from noregret.proof.certificate import Certificate
 from noregret.rows.examples import as_scores, as_targets, count_of
 
 
@@ -97,6 +98,20 @@ class ScoreAggregate(Aggregate):
             if not self.rounds:
                 for learner in self.learners:
                     _matrix(learner)._outputs = None
+
+    @property
+    def representative(self) -> tuple[int, MatrixDescent | Standardized]:
+        """The member with the largest share, all of which are linear: its place, and the member."""
+        place = int(np.argmax(self.shares))
+        return place, self.members[place]
+
+    def _reach(self, proof: Certificate) -> float | None:
+        """Return the norm of the weights of the member that stands for all."""
+        if not self.rounds:
+            return None
+        member = self.representative[1]
+        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
+        return float(proof.mirror.predictors().norm(weights.T.ravel()))
 
     def _require_mixing(self, mixing: str) -> None:
         """Probabilities are mixed."""
