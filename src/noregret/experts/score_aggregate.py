@@ -125,7 +125,7 @@ class ScoreAggregate(Aggregate):
 
     def _reach(self, proof: Certificate) -> float | None:
         """Return the length of the weights of the member with the largest share."""
-        if not self.rounds:
+        if self.rounds == 0:
             return None
         member = self.learners[int(np.argmax(self.shares))]
         weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
