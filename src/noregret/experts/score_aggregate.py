@@ -137,6 +137,14 @@ class ScoreAggregate(Aggregate):
     def _shape(self, labels: Vector) -> tuple[int, ...]:
         return (self.outputs,)
 
+    def _reach(self, proof: Certificate) -> float | None:
+        """Return the length of the weights of the member with the largest share."""
+        if self.rounds == 0:
+            return None
+        member = self.learners[int(np.argmax(self.shares))]
+        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
+        return float(proof.mirror.predictors().norm(weights.ravel()))
+
     def _check_members(self) -> None:
         """All members take weights."""
 
