@@ -46,6 +46,10 @@ class Stream:
         """Return the first rows, or all."""
         return replace(self, rows=self.rows[:rows], y=self.y[:rows])
 
+    def with_rows(self, rows: sp.csr_matrix) -> Stream:
+        """Return the same labels with other rows."""
+        return replace(self, rows=rows)
+
     def in_other_units(self) -> Stream:
         """Return the same examples with every feature in a unit of its own, by the seed."""
         random = np.random.default_rng(SEED)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import noregret as nr
-from noregret import losses, mirrors, rates, tracking
+from noregret import experts, losses, mirrors, rates, tracking
+from noregret.experts.roster import score_members
+from tests.printed.aggregate import Aggregate
 from tests.printed.cases_linear import Random, padded, stream
 from tests.printed.data import Data
 from tests.printed.hindsight import Hindsight
@@ -39,7 +41,7 @@ def _score_data(loss: losses.ScoreLoss, maps: list[Any], y: Any, weight: Any) ->
 def matrix(random: Random) -> Verdicts:
     """Judge the certificate of a learner of several scores."""
     outputs, d = int(random.choice([2, 3, 4])), int(random.choice([1, 2, 3]))
-    learner = learner_of(random, 1.0, outputs, d)
+    learner = learner_of(random, 1.0, outputs, d, blocks=False)
     given = stream(random, True, d)
     X, rounds = given.X[:12], min(len(given.y), 12)
     weight = None if given.weight is None else given.weight[:12]
@@ -55,6 +57,26 @@ def matrix(random: Random) -> Verdicts:
         data, random, [_entries(learner.weights, d)], units=matrix_units(seen, outputs)
     )
     return Linear(str(certificate), certificate.as_dict(), reading).judge()
+
+
+def mixture(random: Random) -> Verdicts:
+    """Judge the certificate of learners of several classes that are mixed."""
+    outputs, d = int(random.choice([2, 3, 4])), int(random.choice([1, 2, 3]))
+    given = stream(random, True, d)
+    X, rounds = given.X[:12], min(len(given.y), 12)
+    weight = None if given.weight is None else given.weight[:12]
+    y = random.integers(outputs, size=rounds).astype(float)
+    whole, alone = experts.ScoreAggregate(), score_members()
+    whole.grow(outputs)
+    data = _score_data(losses.Softmax(), matrix_maps(X, outputs), y, weight)
+    data.predictions = np.asarray(whole.learn(X, y, weight), np.float64)
+    for one in alone:
+        (one.learner if isinstance(one, nr.Standardized) else one).grow(outputs)
+    others = [np.asarray(one.learn(X, y, weight), np.float64) for one in alone]
+    certificate = whole.certificate()
+    return Aggregate(
+        str(certificate), certificate.as_dict(), Reading(data, random, []), others
+    ).judge()
 
 
 def _entries(W: Any, d: int) -> Any:

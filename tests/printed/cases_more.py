@@ -10,6 +10,7 @@ import numpy as np
 
 import noregret as nr
 from noregret import catalogue, domains, experts, losses, mirrors, rates, river, tracking
+from noregret.experts.roster import narrow_members, stack_of
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
 from tests.mirrors.own_map import Cosh
 from tests.printed.aggregate import Aggregate
@@ -134,6 +135,24 @@ def mixture(random: Random) -> Verdicts:
     if last is not None:
         rows = np.clip(np.column_stack(others), -30.0, 30.0)
         others.append(last.learn(rows, given.y, given.weight))
+    data = _data(loss, given.X, given.y, given.weight, np.asarray(predictions))
+    certificate = whole.certificate()
+    reading = Reading(data, random, [])
+    return Aggregate(str(certificate), certificate.as_dict(), reading, others).judge()
+
+
+def mixture_of_kinds(random: Random) -> Verdicts:
+    """Judge the mixture of those who choose nothing, its class in units of the features."""
+    loss = [losses.Logistic(), losses.Squared(), losses.Hinge()][int(random.integers(3))]
+    given = stream(random, loss.labels == "real")
+    whole, alone = nr.Mixture(loss), narrow_members(loss)
+    predictions = whole.learn(given.X, given.y, given.weight)
+    # The last one waits for rows that are too wide, and sees no feature of these.
+    rows = [given.X] * (len(alone) - 1) + [np.zeros_like(given.X)]
+    others = [one.learn(each, given.y, given.weight) for one, each in zip(alone, rows, strict=True)]
+    table = np.column_stack(others)
+    table = np.clip(table, -30.0, 30.0) if loss.labels == "sign" else table
+    others.append(stack_of(loss).learn(table, given.y, given.weight))
     data = _data(loss, given.X, given.y, given.weight, np.asarray(predictions))
     certificate = whole.certificate()
     reading = Reading(data, random, [])

@@ -43,6 +43,8 @@ FAMILIES: dict[str, Case] = {
     "surrogate classifier": games.classifier,
     "aggregate": more.aggregate,
     "mixture": more.mixture,
+    "mixture of kinds": more.mixture_of_kinds,
+    "mixture of scores": batch.mixture,
     "EXP3": partial(bandits.arms, kinds=(0, 1)),
     "EXP3-IX": partial(bandits.arms, kinds=(2, 3)),
     "Tsallis-INF": partial(bandits.arms, kinds=(4,)),

@@ -126,6 +126,7 @@ MADE: dict[str, Callable[[], Any]] = {
     ),
     "ScoresCertificate": _ranker,
     "AggregateCertificate": lambda: _learnt(nr.Aggregate([_descent(rates.Constant(1.0))])),
+    "ScoreAggregateCertificate": lambda: _learnt(experts.ScoreAggregate(), X, CLASSES),
     "GameCertificate": _game,
     "KernelCertificate": lambda: _learnt(
         tracking.KernelDescent(tracking.Gaussian(), radius=1.0, eta=0.25), X, REALS

@@ -94,7 +94,11 @@ class SideBySide(Ascent):
         found = np.array(shards.each(len(order), visited, list(self.locals)), np.float64)
         parts, square = np.sum(shards.each(self.whole.size, joined), axis=0)
         gamma, spread = joint_step(parts, found[:, 4].sum(), square, spread, shards.count)
-        gamma, self.theta[:] = moved(self.theta, self.whole, gamma)
+        if np.all(np.isfinite(self.whole)):
+            gamma, self.theta[:] = moved(self.theta, self.whole, gamma)
+        else:
+            # No part of an infinite step can be taken: all slopes go back.
+            gamma = 0.0
         if self.adapting:
             self.spread = spread
         pieces = shards.pieces(len(order))

@@ -12,8 +12,13 @@ from noregret.proof.statement import Statement, at_least, at_most
 
 
 @dataclass(frozen=True, eq=False)
-class WithMembers(Certificate):
-    """A certificate that also compares the loss with that of the members of a mixture."""
+class AggregateCertificate(Certificate):
+    """The certificate of an aggregate's own predictions, and its regret against its members.
+
+    The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
+    compares the loss with that of every member, the theorem of the mixture beside it; members are
+    counted from 1 in print, in the order in which they were given, a stack last.
+    """
 
     members: ExpertCertificate = field(kw_only=True)
 
@@ -39,15 +44,5 @@ class WithMembers(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class AggregateCertificate(WithMembers):
-    """The certificate of an aggregate's own predictions, and its regret against its members.
-
-    The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
-    compares the loss with that of every member, the theorem of the mixture beside it; members are
-    counted from 1 in print, in the order in which they were given, a stack last.
-    """
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreAggregateCertificate(WithMembers, MatrixCertificate):
+class ScoreAggregateCertificate(AggregateCertificate, MatrixCertificate):
     """The same for rows of several scores: the floors are about fixed matrices of weights."""

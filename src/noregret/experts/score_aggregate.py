@@ -20,6 +20,7 @@ from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Softmax
+from noregret.proof.certificate import Certificate
 from noregret.rows.examples import as_scores, as_targets, count_of
 
 
@@ -121,6 +122,14 @@ class ScoreAggregate(Aggregate):
 
     def _shape(self, labels: Vector) -> tuple[int, ...]:
         return (self.outputs,)
+
+    def _reach(self, proof: Certificate) -> float | None:
+        """Return the length of the weights of the member with the largest share."""
+        if self.rounds == 0:
+            return None
+        member = self.learners[int(np.argmax(self.shares))]
+        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
+        return float(proof.mirror.predictors().norm(weights.ravel()))
 
     def _check_members(self) -> None:
         """All members take weights."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.experts.aggregate_certificate import WithMembers
+from noregret.experts import AggregateCertificate
 from noregret.learners.standardized import Standardized
 from noregret.rounding import down, up
 
@@ -47,7 +47,7 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
 
     `learner` is the one that was learnt again: each of its members has summed its own losses.
     """
-    if not isinstance(certificate, WithMembers) or certificate.broken is not None:
+    if not isinstance(certificate, AggregateCertificate) or certificate.broken is not None:
         return
     stated, count = certificate.members, len(certificate.members.totals)
     best = stated.best_expert
