@@ -229,12 +229,10 @@ def test_numbered_features_are_exported_by_number(tmp_path: Path) -> None:
     assert score(exported, row) == pytest.approx(model.predict(path)[:1].tolist(), rel=1e-12)
 
 
-def test_hashed_features_and_mixtures_are_not_exported(tmp_path: Path) -> None:
+def test_hashed_features_are_not_exported(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", table(30))
     with pytest.raises(ValueError, match="the features are hashed"):
         nr.Model(bits=10).learn(path).to_json()
-    with pytest.raises(ValueError, match="a mixture of learners is not one linear predictor"):
-        nr.Model(rate="grid").learn(path).to_json()
 
 
 @pytest.mark.parametrize("multiclass", [False, True])

@@ -82,3 +82,9 @@ def test_what_onnx_has_no_input_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the features are hashed"):
         nr.Model(bits=8, target="label").learn(path).to_onnx(tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
+
+
+def test_mixtures_are_refused(tmp_path: Path) -> None:
+    model = nr.Model(rate="mixture").learn(write_csv(tmp_path / "t.csv", table(40)))
+    with pytest.raises(ValueError, match="ONNX files are written of linear models"):
+        model.to_onnx(tmp_path / "m.onnx")

@@ -123,6 +123,18 @@ class SecondOrderEngine(SizedEngine):
         triangle.read_weights(*self.triangle, weights)
         return weights
 
+    def root(self) -> Vector:
+        """Return R with k = ||R x||^2: U'^-1 over the root of its scale, 0 for unseen features."""
+        d = self.dimension
+        seen = np.flatnonzero(self.triangle.inverse[:d])
+        rows = self.triangle.upper[np.ix_(seen, seen)].T
+        inner = np.eye(len(seen))
+        for j in range(len(seen)):
+            inner[j] = (inner[j] - rows[j, :j] @ inner[:j]) / rows[j, j]
+        found = np.zeros((d, d))
+        found[np.ix_(seen, seen)] = inner
+        return found / math.sqrt(self.slots.item(Scalar.SCALE) * self.rate.keep())
+
     def finish(self, raw: Any) -> Any:
         """Return <w, x>, within the range of the labels seen if the rate asks for it."""
         if not self.rate.clips():

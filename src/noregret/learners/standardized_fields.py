@@ -81,6 +81,17 @@ class Scaler:
         read_moments(self._table, self._counts, centre, spread)
         return centre, spread
 
+    def shifted(self) -> tuple[Vector, Vector, Vector]:
+        """Return a shift of each feature, the mean of x - shift, and the spread.
+
+        Centres are the sums of the first two, which lose digits where they are large.
+        """
+        table, (before, running, _) = self._table, self._counts
+        share = running / max(before + running, 1.0)
+        mean = table[:, Moment.MEAN_BEFORE]
+        mean = mean + share * (table[:, Moment.MEAN] - mean)
+        return table[:, Moment.SHIFT].copy(), mean, self.read()[1]
+
     def arrays(self) -> Arrays:
         """Return copies of the moments and the counts."""
         return {"moments": self._table.copy(), "counts": self._counts.copy()}
