@@ -105,14 +105,6 @@ class ScoreAggregate(Aggregate):
         place = int(np.argmax(self.shares))
         return place, self.members[place]
 
-    def _reach(self, proof: Certificate) -> float | None:
-        """Return the norm of the weights of the member that stands for all."""
-        if not self.rounds:
-            return None
-        member = self.representative[1]
-        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
-        return float(proof.mirror.predictors().norm(weights.T.ravel()))
-
     def _require_mixing(self, mixing: str) -> None:
         """Probabilities are mixed."""
         if mixing != PROBABILITIES:
@@ -141,7 +133,7 @@ class ScoreAggregate(Aggregate):
         """Return the length of the weights of the member with the largest share."""
         if self.rounds == 0:
             return None
-        member = self.learners[int(np.argmax(self.shares))]
+        member = self.representative[1]
         weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
         return float(proof.mirror.predictors().norm(weights.ravel()))
 
