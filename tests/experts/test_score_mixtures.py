@@ -149,11 +149,13 @@ def test_learners_are_mixed_and_what_is_stated_holds(blocks: bool) -> None:
     assert proof.members.regret() <= bound.value
     assert all(one.holds for one in member_verdicts(proof, learner))
     random = np.random.default_rng(1)
+    sizes = np.abs(X[weight > 0.0]).max(axis=0)
     for radius in (0.01, 0.1, 1.0):
         floor = proof.floor(radius)
         for _ in range(30):
             U = random.normal(size=(4, 3))
-            scores = X @ (U * radius / np.linalg.norm(U))
+            # The class measures each feature by its size.
+            scores = (X / sizes) @ (U * radius / np.linalg.norm(U))
             level = np.log(np.exp(scores).sum(axis=1))
             lost = weight @ (level - scores[np.arange(60), y.astype(int)])
             assert floor <= lost + 1e-9

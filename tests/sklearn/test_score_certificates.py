@@ -63,13 +63,15 @@ def test_a_mixture_of_softmax_certifies_matrices_of_weights() -> None:
     known = np.maximum(np.maximum.accumulate(y) + 1, 2)
     losses = []
     center = np.column_stack([model.coef_, model.intercept_]).ravel()
+    sizes = np.abs(X).max(axis=0)
     for u in [*rivals(center), *rivals(np.zeros(12)), np.zeros(12)]:
         scores = X @ u.reshape(3, 4).T
         # The third class is in the losses from its first row on.
         unknown = np.arange(3) >= known[:, None]
         logs = scores - np.logaddexp.reduce(np.where(unknown, -np.inf, scores), axis=1)[:, None]
         losses.append(-logs[np.arange(len(y)), y].sum())
-        assert certificate.floor(float(np.linalg.norm(u)) * (1.0 + 1e-12)) <= losses[-1]
+        length = float(np.linalg.norm(u.reshape(3, 4) * sizes))
+        assert certificate.floor(length * (1.0 + 1e-12)) <= losses[-1]
         assert certificate.loss - losses[-1] <= certificate.regret(u.reshape(3, 4).T)
     assert losses[-1] == pytest.approx(np.log(known).sum()) and certificate.floor(0.0) > 100.0
     # What is shown is one member, in the features as they were given.

@@ -17,6 +17,7 @@ from noregret.experts.roster import score_members
 from noregret.experts.score_probabilities import ScoreForecaster
 from noregret.files import store
 from noregret.learners.foreign_scores import ScoreCertifier
+from noregret.learners.foreign_sizes import SizedScoreCertifier
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Softmax
@@ -45,7 +46,7 @@ class ScoreAggregate(Aggregate):
     """
 
     _certificate = ScoreAggregateCertificate
-    _book: ScoreCertifier
+    _book: ScoreCertifier | SizedScoreCertifier
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ class ScoreAggregate(Aggregate):
             learners: the members, one or more, each of its own: `MatrixDescent` with `Softmax`,
                 or such a one wrapped by `Standardized` [default: three with `ScaleFree`, plain and
                 standardized with one and with twenty constants].
-            mirror: the map whose class the certificate's floors are about [default: the 2-norm of
-                the entries].
+            mirror: the map whose class the certificate's floors are about
+                [default: ||m U||_F <= radius, m_i the largest |x_i|].
             blocks: raise the floors by planes under blocks of rows, as in `nr.certify`
                 [default: False].
         """
@@ -118,6 +119,8 @@ class ScoreAggregate(Aggregate):
         return ScoreForecaster(count)
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> ScoreCertifier:
+        if mirror is None:
+            return SizedScoreCertifier(Softmax(), blocks)
         return ScoreCertifier(Softmax(), mirror, blocks)
 
     def _as_labels(self, y: Any, count: int) -> Vector:
@@ -134,7 +137,11 @@ class ScoreAggregate(Aggregate):
         if self.rounds == 0:
             return None
         member = self.representative[1]
-        weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
+        weights, offset = (
+            member.affine() if isinstance(member, Standardized) else (member.weights, 0.0)
+        )
+        if isinstance(self._book, SizedScoreCertifier):
+            return self._book.weights_length(weights, offset)
         return float(proof.mirror.predictors().norm(weights.ravel()))
 
     def _check_members(self) -> None:
@@ -142,8 +149,14 @@ class ScoreAggregate(Aggregate):
 
     @classmethod
     def _of_members(cls, header: dict[str, Any], loss: Any, members: list[Any], stack: Any) -> Self:
-        mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
+        shape = header["mirror"]
+        mirror = None if shape is None else store.component_from_header(shape, mirrors.Mirror)
         return cls(members, mirror, header["blocks"])
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        header, arrays = super()._to_file()
+        sized = isinstance(self._book, SizedScoreCertifier)
+        return header | {"mirror": None if sized else header["mirror"]}, arrays
 
 
 def _matrix(learner: Any) -> Any:

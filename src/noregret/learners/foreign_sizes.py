@@ -7,10 +7,13 @@ import numpy as np
 from noregret import mirrors, rates
 from noregret.arrays import Vector
 from noregret.learners.foreign import Certifier
-from noregret.losses import Loss
+from noregret.learners.foreign_scores import ScoreCertifier
+from noregret.learners.matrix_certificate import MatrixCertificate
+from noregret.losses import Loss, ScoreLoss
 from noregret.norms import norm_upper
 from noregret.passes.certify import SizedCertifyRule
 from noregret.passes.frame import Rule
+from noregret.passes.matrices.score_certify import SizedScoreCertifyRule
 from noregret.proof.certificate import Certificate
 from noregret.proof.evidence import FeatureSizes, scaled_length
 from noregret.proof.ledger import SMALLEST_SIZE
@@ -40,8 +43,7 @@ class SizedCertifier(Certifier):
     @property
     def sizes(self) -> Vector:
         """The m_i, 0 for a feature that never occurred."""
-        largest = self._state[:, 1]
-        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+        return _sizes(self._state[:, 1])
 
     def weights_length(self, weights: Vector, offset: float = 0.0) -> float:
         """Return ||(m_i w_i, offset)||_2, rounded up: the radius of the smallest class with w."""
@@ -56,13 +58,10 @@ class SizedCertifier(Certifier):
         return SizedCertifyRule(self._loss, self._mirror)
 
     def _proof(self) -> Certificate:
-        gradient, sizes = self._state[:, 0].copy(), self.sizes
-        smallest = float(self._state[:, 1].min(where=sizes > 0.0, initial=1.0))
-        length = scaled_length(gradient, sizes)
-        evidence = FeatureSizes(None, None, length, 0.0, smallest, sizes=sizes)
+        gradient = self._state[:, 0].copy()
         return Certificate(
             self._loss, self._mirror, rates.Constant(1.0), self._ledger.copy(), gradient,
-            played=False, evidence=evidence,
+            played=False, evidence=_evidence(gradient, self._state[:, 1]),
         )  # fmt: skip
 
     def arrays(self) -> dict[str, Vector]:
@@ -78,3 +77,79 @@ class SizedCertifier(Certifier):
             raise ValueError("a feature of size 0 never occurred, and its gradient is not 0")
         super().restore(arrays)
         self._state = np.stack([gradient, sizes], axis=1)
+
+
+class SizedScoreCertifier(ScoreCertifier):
+    """Certify rows of K scores against every d x K matrix U with ||m U||_F <= B.
+
+    Row i of U counts m_i times, the largest |x_i| of all rows of a weight above 0, whichever
+    scores there were by then.
+
+    >>> from noregret import losses
+    >>> certifier = SizedScoreCertifier(losses.Softmax())
+    >>> certifier.add([[1000.0, 0.0], [0.0, 0.01]], [0, 1], [[1.0, 0.0], [0.5, 0.5]])
+    >>> certifier.add([[1000.0, 0.01]], [2], [[0.0, 0.0, 1.0]])
+    >>> proof = certifier.certificate()
+    >>> certifier.sizes.tolist(), proof.outputs, proof.floor(0.5) <= proof.loss
+    ([1000.0, 0.01], 3, True)
+    """
+
+    def __init__(self, loss: ScoreLoss, blocks: bool | str = False) -> None:
+        super().__init__(loss, mirrors.Euclidean(), blocks)
+
+    @property
+    def sizes(self) -> Vector:
+        """The m_i, 0 for a feature that never occurred."""
+        return _sizes(self._state[:1, :, 1].sum(axis=0))
+
+    def weights_length(self, weights: Vector, offset: Vector | float = 0.0) -> float:
+        """Return ||(m W, offset)||_F, rounded up: the radius of the smallest class with W."""
+        known = min(len(weights), self._state.shape[1])
+        scaled = self.sizes[:known, None] * weights[:known]
+        return norm_upper(np.append(scaled, offset), 2.0)
+
+    def _nothing(self) -> Vector:
+        return np.zeros((0, 0, 2))
+
+    def _widened(self, width: int, given: Vector) -> Vector:
+        widened = super()._widened(width, given)
+        # Scores that were added know the sizes, too.
+        widened[..., 1] = widened[:1, :, 1]
+        return widened
+
+    def _rule(self, features: int) -> Rule:
+        return SizedScoreCertifyRule(self._loss, self._mirror)
+
+    def _proof(self) -> MatrixCertificate:
+        gradient = self._state[..., 0].ravel()
+        return MatrixCertificate(
+            self._loss, self._mirror, rates.Constant(1.0), self._ledger.copy(), gradient,
+            played=False, outputs=max(len(self._state), 1),
+            evidence=_evidence(gradient, self._state[..., 1].ravel()),
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return copies of the ledger, of Z, of the sizes and of the blocks, for a checkpoint."""
+        return super().arrays() | {"sizes": self._state[:1, :, 1].sum(axis=0)}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Continue from what `arrays` returned."""
+        sizes, gradient = arrays["sizes"], arrays["gradient"]
+        if sizes.shape != gradient.shape[1:] or not sizes.min(initial=0.0) >= 0.0:
+            raise ValueError(f"sizes must be {gradient.shape[1:]} numbers >= 0, one a feature")
+        if np.any(gradient[:, sizes == 0.0]):
+            raise ValueError("a feature of size 0 never occurred, and its gradient is not 0")
+        super().restore(arrays)
+        self._state = np.stack([gradient, np.broadcast_to(sizes, gradient.shape)], axis=-1)
+
+
+def _sizes(largest: Vector) -> Vector:
+    """Return max(largest |x_i| seen, SMALLEST_SIZE), 0 for a feature never seen."""
+    return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+
+
+def _evidence(gradient: Vector, largest: Vector) -> FeatureSizes:
+    """Return the lengths of Z in units of the features' sizes."""
+    sizes = _sizes(largest)
+    smallest = float(largest.min(where=sizes > 0.0, initial=1.0))
+    return FeatureSizes(None, None, scaled_length(gradient, sizes), 0.0, smallest, sizes=sizes)

@@ -14,6 +14,7 @@ from noregret.passes.matrices.score_rounds import Found, enter_scores, playable_
 from noregret.passes.rounds import Round, row_norm
 from noregret.passes.rows import Row, measure_row, place
 from noregret.passes.slots import Stop
+from noregret.proof.ledger import SMALLEST_SIZE, Entry
 
 
 class GivenMemory(NamedTuple):
@@ -55,4 +56,35 @@ class ScoreCertifyRule(Rule):
             for k in range(row.end - row.begin):
                 i, x = place(row, k)
                 memory.state[score, i, 0] += slope * x
+        return Stop.DONE
+
+
+@dataclass(frozen=True)
+class SizedScoreCertifyRule(ScoreCertifyRule):
+    """The same for features measured by their sizes m_i, the largest |x_i| so far.
+
+    Rows of weight 0 do not enter the m_i, which every score keeps.
+    """
+
+    #: A record is Z_ki and m_i.
+    width = 2
+
+    def commit(self, row: Row, memory: GivenMemory, ledger: Vector, found: Any) -> int:
+        """Enter the round, add its gradient and bring the sizes up to date."""
+        played, state = found.played, memory.state
+        enter_scores(self.loss, self.mirror, ledger, played, found.value, False)
+        if played.mass == 0.0:
+            return Stop.DONE
+        scaled = 0.0
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            scaled += abs(x) / max(state[0, i, 1], abs(x), SMALLEST_SIZE)
+        steep = played.mass * self.loss.slope_mass(memory.slopes, found.value)
+        ledger[Entry.SCALED_TRAVEL] += steep * scaled
+        for score in range(np.uint64(state.shape[0])):
+            slope = played.mass * memory.slopes[score]
+            for k in range(row.end - row.begin):
+                i, x = place(row, k)
+                state[score, i, 0] += slope * x
+                state[score, i, 1] = max(state[score, i, 1], abs(x))
         return Stop.DONE
