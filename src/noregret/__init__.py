@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from noregret.streams import Reading, read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
-    from noregret.vocabulary.learners import words
+    from noregret.vocabulary.listing import words
     from noregret.vocabulary.words import spec
 
 __version__ = "0.1.0.dev0"
@@ -76,7 +76,7 @@ _LAZY = {
     "regularization_path": "noregret.batch",
     "spec": "noregret.vocabulary.words",
     "tracking": "noregret.tracking",
-    "words": "noregret.vocabulary.learners",
+    "words": "noregret.vocabulary.listing",
 }
 
 __all__ = [

@@ -82,6 +82,9 @@ LEARN: dict[str, tuple[str, ...]] = {
     "two, ascent": ("--loss", "hinge", "--update", "exact", "-C", "0.3"),
     "two, interactions": ("-q", "a*b", "--ignore", "c", "--missing", "refuse"),
     "several": ("--multiclass", "--target", "kind"),
+    "several, mixture": (
+        "--multiclass", "--target", "kind", "--rate", "mixture", "--holdout", "5", "--passes", "2",
+    ),
     "several, hinge": ("--loss", "multiclass-hinge", "--target", "kind", "--holdout", "5"),
     "numbers": ("--loss", "squared"),
     "numbers, penalised": ("--loss", "huber", "--rate", "strongly-convex"),

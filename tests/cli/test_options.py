@@ -14,7 +14,8 @@ from noregret.cli.options import CONFIG, OPTIONS, options_of
 from noregret.cli.table import COMMANDS, READERS, READING, READING_OPTIONS, Option
 from noregret.runs.predicting import KINDS
 from noregret.streams import reading
-from noregret.vocabulary.learners import ASCENTS, DESCENTS, words
+from noregret.vocabulary.learners import ASCENTS, DESCENTS
+from noregret.vocabulary.listing import words
 from tests.cli.program import ENVIRONMENT, Call, noregret
 
 

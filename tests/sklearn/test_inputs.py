@@ -157,6 +157,11 @@ def test_what_cannot_be_learnt_leaves_the_model_as_it_was(maker, bad, cancer, mo
         (OnlineClassifier(multiclass="crammer_singer"), "goes with loss='hinge'"),
         (OnlineClassifier(rate="fast"), "rate='fast': no such rate"),
         (OnlineClassifier(multiclass="softmax", rate="grid"), "goes with 'one_against_rest'"),
+        (
+            OnlineClassifier("hinge", multiclass="multiclass_hinge", rate="mixture"),
+            "goes with 'one_against_rest'",
+        ),
+        (OnlineClassifier(multiclass="softmax", rate="mixture", mirror="p_norm"), "has maps of"),
         (OnlineClassifier(rate=nr.rates.Constant), "expected a rate or the word of one"),
         (OnlineClassifier(mirror="bal"), "mirror='bal': no such mirror, did you mean ball"),
         (OnlineClassifier(mirror="ball:1"), "ScaleFree belongs to Euclidean"),

@@ -55,6 +55,32 @@ def test_a_class_that_was_turned_round_certifies_its_own_score(name) -> None:
             assert certificate.loss - loss <= certificate.regret(u)
 
 
+def test_a_mixture_of_softmax_certifies_matrices_of_weights() -> None:
+    X, y = stream()
+    X[:, :3] += [0.0, 20.0, 50.0]
+    model = OnlineClassifier(multiclass="softmax", rate="mixture").partial_fit(X[:, :3], y)
+    certificate = model.certificate_
+    known = np.maximum(np.maximum.accumulate(y) + 1, 2)
+    losses = []
+    center = np.column_stack([model.coef_, model.intercept_]).ravel()
+    for u in [*rivals(center), *rivals(np.zeros(12)), np.zeros(12)]:
+        scores = X @ u.reshape(3, 4).T
+        # The third class is in the losses from its first row on.
+        unknown = np.arange(3) >= known[:, None]
+        logs = scores - np.logaddexp.reduce(np.where(unknown, -np.inf, scores), axis=1)[:, None]
+        losses.append(-logs[np.arange(len(y)), y].sum())
+        assert certificate.floor(float(np.linalg.norm(u)) * (1.0 + 1e-12)) <= losses[-1]
+        assert certificate.loss - losses[-1] <= certificate.regret(u.reshape(3, 4).T)
+    assert losses[-1] == pytest.approx(np.log(known).sum()) and certificate.floor(0.0) > 100.0
+    # What is shown is one member, in the features as they were given.
+    place, member = model._learner.learner.representative
+    rows = np.array([X[:, :3].mean(axis=0), np.median(X[:, :3], axis=0)])
+    made = rows @ model.coef_.T + model.intercept_
+    expected = member.predict(np.column_stack([rows, np.ones(2)]))
+    assert np.allclose(made, expected) and place == np.argmax(model._learner.learner.shares) > 0
+    assert np.allclose(np.exp(model.decision_function(rows)), model.predict_proba(rows))
+
+
 def test_rounds_after_a_fit_certify_balls_around_its_optimum() -> None:
     X, y = stream()
     # Far from 0, so that a ball around 0 is another class.

@@ -26,12 +26,13 @@ CLASSIFIERS = {
     "coins": OnlineClassifier("hinge", rate="coin_betting"),
     "grid": OnlineClassifier("hinge", rate="grid"),
     "mixture": OnlineClassifier(rate="mixture"),
+    "softmax mixture": OnlineClassifier(multiclass="softmax", rate="mixture"),
     "constant": OnlineClassifier(rate=nr.rates.Constant(0.1), class_weight={"b": 0.0, "d": 0.0}),
     "dual": DualClassifier("logistic", C=0.3),
     "dual hinge": DualClassifier(C=0.3, class_weight="balanced"),
 }
 #: Many learners a class, on fewer rows.
-MANY = ("grid", "mixture")
+MANY = ("grid", "mixture", "softmax mixture")
 REGRESSORS = {
     "squared": OnlineRegressor(),
     "huber": OnlineRegressor("huber", rate=nr.rates.Adaptive(), fit_intercept=False),

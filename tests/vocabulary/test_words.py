@@ -13,7 +13,6 @@ from noregret.arguments import ArgumentError
 from noregret.component import POSITIVE
 from noregret.vocabulary import words as vocabulary
 from noregret.vocabulary.learners import (
-    KINDS,
     PRESETS,
     Spec,
     make,
@@ -21,6 +20,7 @@ from noregret.vocabulary.learners import (
     make_rate,
     parse_spec,
 )
+from noregret.vocabulary.listing import KINDS
 
 
 @pytest.mark.parametrize(
@@ -213,6 +213,26 @@ def test_an_average_is_refused_where_the_rate_keeps_none() -> None:
         assert kept.rate == plain.rate and kept.average.size == 0
     # A model of before may have been learnt so, and is replayed by its words.
     assert repr(Spec(average=True).make().rate) == "Adaptive(scale=None)"
+
+
+def test_a_mixture_of_several_classes_in_words() -> None:
+    learner = Spec(loss="softmax", rate="mixture", classes=3, blocks=True).make()
+    assert (type(learner), learner.outputs) == (nr.experts.ScoreAggregate, 3)
+    assert learner.blocks and Spec(loss="softmax", rate="Mixture").make().outputs == 0
+    for options, argument in (
+        ({"loss": "multiclass-hinge"}, "loss"),
+        ({"mirror": "p-norm:3"}, "mirror"),
+        ({"update": "mistakes"}, "update"),
+        ({"classes": -1}, "classes"),
+        ({"eta": 2.0}, "eta"),
+        ({"radius": 2.0}, "radius"),
+        ({"average": True}, "average"),
+        ({"C": 2.0}, "C"),
+        ({"rate": "grid"}, "rate"),
+    ):
+        with pytest.raises(ArgumentError) as error:
+            Spec(**{"loss": "softmax", "rate": "mixture"} | options).make()
+        assert error.value.argument == argument and "\n" not in str(error.value)
 
 
 def test_words_are_kept_as_we_spell_them() -> None:

@@ -47,9 +47,9 @@ def _completions(
 ) -> list[CompletionItem]:
     """Return the words that begin as what was typed, those of the vocabulary with a line each."""
     if isinstance(words, str):
-        from noregret.vocabulary import learners
+        from noregret.vocabulary import listing
 
-        found = [CompletionItem(word.name, help=word.about) for word in learners.words(words)]
+        found = [CompletionItem(word.name, help=word.about) for word in listing.words(words)]
     else:
         found = list(map(CompletionItem, words))
     return [item for item in found if item.value.startswith(incomplete)]

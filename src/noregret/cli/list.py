@@ -5,7 +5,7 @@ from __future__ import annotations
 from noregret.cli.console import plain_console, show_table
 from noregret.cli.options import LISTS
 from noregret.cli.writing import to_json
-from noregret.vocabulary.learners import words
+from noregret.vocabulary.listing import words
 
 
 def list(

@@ -101,6 +101,8 @@ class Trial:
         self.name = name
         self.plain = plain
         self.points: list[Point] = []
+        #: Called with the scores made at each row whose class is new, see `learn_block`.
+        self.on_new: Callable[[Vector], object] | None = None
         #: The error that stopped the learner, if one did.
         self.failure = ""
 
@@ -115,7 +117,7 @@ class Trial:
 
     def learn(self, block: Block) -> Vector:
         """Let the learner predict and learn the rows; return the predictions."""
-        predictions = learn_block(self.learner, block)
+        predictions = learn_block(self.learner, block, self.on_new)
         if self.metrics is not None:
             self.metrics.add(block.y, predictions, block.weight)
         return predictions

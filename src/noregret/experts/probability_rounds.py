@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from noregret.elementary import exp
+from noregret.elementary import exp, log1p_unit
 from noregret.jit import add_compensated, kernel
 
 #: A round is refused if the losses so far, or a product in their certificate, could overflow.
@@ -45,18 +45,24 @@ def log_sum(terms):  # type: ignore[no-untyped-def]
 
 
 @kernel(inner=True)
-def mixed_margin(loss, logs, row, terms):  # type: ignore[no-untyped-def]
+def mixed_margin(loss, logs, row, sides):  # type: ignore[no-untyped-def]
     """Return p = ln sum_k v_k s(p_k) - ln sum_k v_k s(-p_k), s(p) = 1 / (1 + e^-p).
 
-    -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for -1. `terms` is scratch.
+    -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for -1. They are written to
+    `sides`, those for +1 first; both are the loss at |p| and the part of p that is on the wrong
+    side. The third row of `sides` is scratch.
     """
-    least, most = np.inf, -np.inf
+    least, most, terms = np.inf, -np.inf, sides[2]
     for k in range(np.uint64(row.shape[0])):
-        least, most = min(least, row[k]), max(most, row[k])
-        terms[k] = logs[k] - loss.value(1.0, row[k])
+        p = row[k]
+        least, most = min(least, p), max(most, p)
+        near = loss.value(1.0, abs(p))
+        sides[0, k] = near + max(-p, 0.0)
+        sides[1, k] = near + max(p, 0.0)
+        terms[k] = logs[k] - sides[0, k]
     up = log_sum(terms)
     for k in range(np.uint64(row.shape[0])):
-        terms[k] = logs[k] - loss.value(-1.0, row[k])
+        terms[k] = logs[k] - sides[1, k]
     return min(max(up - log_sum(terms), least), most)
 
 
@@ -72,7 +78,7 @@ def _learn(logs, costs, count, sharing):  # type: ignore[no-untyped-def]
         logs[k] -= total
         if sharing:
             mine = logs[k] + kept
-            logs[k] = max(mine, given) + np.log1p(exp(-abs(mine - given)))
+            logs[k] = max(mine, given) + log1p_unit(exp(-abs(mine - given)))
 
 
 @kernel(inner=True)
@@ -114,14 +120,14 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
     book of the rounds before it.
     """
     logs = state.logs
-    own, terms = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
+    own, sides = np.empty(predictions.shape[1]), np.empty((3, predictions.shape[1]))
     for t in range(predictions.shape[0]):
         row, y, weight = predictions[t], labels.y[t], labels.weight[t]
-        p = mixed_margin(loss, logs, row, terms)
+        p = mixed_margin(loss, logs, row, sides)
         value = weight * loss.value(y, p)
         size = value
         for k in range(np.uint64(row.shape[0])):
-            own[k] = loss.value(y, row[k])
+            own[k] = sides[0, k] if y > 0.0 else sides[1, k]
             size = max(size, weight * own[k])
         if not enter_mixture(state.book, value, size, weight, LARGEST_SUM):
             return t
@@ -133,6 +139,6 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
 @kernel
 def probability_forecasts(loss, logs, predictions, forecasts):  # type: ignore[no-untyped-def]
     """Mix the rows of margins with the same shares."""
-    terms = np.empty(predictions.shape[1])
+    sides = np.empty((3, predictions.shape[1]))
     for t in range(predictions.shape[0]):
-        forecasts[t] = mixed_margin(loss, logs, predictions[t], terms)
+        forecasts[t] = mixed_margin(loss, logs, predictions[t], sides)

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from noregret.arrays import Vector
 from noregret.experts.mixture import Mixture
+from noregret.experts.score_aggregate import ScoreAggregate
 from noregret.learners.standardized import Standardized
 
 
 @dataclass(frozen=True, eq=False)
 class LinearPart:
-    """Weights and offset of one member of a mixture: it predicts by <weights, x> + offset."""
+    """Weights and offset of one member of a mixture: it predicts by <weights, x> + offset.
+
+    Of several classes there is a column of weights and an offset for each.
+    """
 
     weights: Vector
-    offset: float
+    offset: Any
     dimension: int
     #: Which member it is, in words.
     words: str
@@ -36,17 +42,28 @@ def linear_part(learner: Any) -> Any:
     >>> linear_part(mixture.learners[-1]) is mixture.learners[-1]
     True
     """
-    if not isinstance(learner, Mixture):
+    if not isinstance(learner, Mixture | ScoreAggregate):
         return learner
     place, member = learner.representative
     words = f"member {place + 1} of {len(learner.members)}"
     if isinstance(member, Standardized):
         weights, offset = member.affine()
         words = f"{words}, standardized {member.learner.rate}"
-        return LinearPart(weights, float(offset), member.dimension, words)
+        return LinearPart(weights, offset, member.dimension, words)
     named = getattr(member, "rate", None) or type(member).__name__
-    words, offset = f"{words}, {named}", float(getattr(member, "offset", 0.0))
-    return LinearPart(member.weights, offset, member.dimension, words)
+    offset = getattr(member, "offset", 0.0)
+    return LinearPart(member.weights, offset, member.dimension, f"{words}, {named}")
+
+
+def offsets_of(part: Any, outputs: int) -> Vector:
+    """Return what the scores of a linear predictor have beside <weights, x>, one a score.
+
+    >>> import noregret as nr
+    >>> offsets_of(linear_part(nr.experts.ScoreAggregate()), 3).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    offsets: Vector = np.zeros(outputs) + getattr(part, "offset", 0.0)
+    return offsets
 
 
 def words_of(learner: Any) -> str | None:

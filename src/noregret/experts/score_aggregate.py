@@ -99,6 +99,12 @@ class ScoreAggregate(Aggregate):
                 for learner in self.learners:
                     _matrix(learner)._outputs = None
 
+    @property
+    def representative(self) -> tuple[int, MatrixDescent | Standardized]:
+        """The member with the largest share, all of which are linear: its place, and the member."""
+        place = int(np.argmax(self.shares))
+        return place, self.members[place]
+
     def _require_mixing(self, mixing: str) -> None:
         """Probabilities are mixed."""
         if mixing != PROBABILITIES:
@@ -127,7 +133,7 @@ class ScoreAggregate(Aggregate):
         """Return the length of the weights of the member with the largest share."""
         if self.rounds == 0:
             return None
-        member = self.learners[int(np.argmax(self.shares))]
+        member = self.representative[1]
         weights = member.affine()[0] if isinstance(member, Standardized) else member.weights
         return float(proof.mirror.predictors().norm(weights.ravel()))
 

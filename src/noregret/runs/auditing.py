@@ -96,7 +96,7 @@ def audit_model(
     statements = (MatrixStatements if several else LinearStatements)(
         learner, record, tol=tol, max_passes=max_passes
     )
-    replayed = Replay(record, open_input, statements.add)
+    replayed = Replay(record, open_input, statements.add, statements.met.append)
     try:
         replayed.run()
     except NotChecked as reason:

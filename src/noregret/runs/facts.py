@@ -194,7 +194,7 @@ def metric(name: str, value: float) -> str:
 
 def describe_learner(learner: Learner) -> str:
     """Return loss, map and rate or update in one line."""
-    from noregret.experts import Mixture
+    from noregret.experts import Mixture, ScoreAggregate
     from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 
     if isinstance(learner, MirrorDescent | MatrixDescent):
@@ -205,6 +205,8 @@ def describe_learner(learner: Learner) -> str:
     if isinstance(learner, Mixture):
         kind = "wide" if learner.wide else "narrow"
         return f"{learner.loss}, mixture of {len(learner.members)} learners for {kind} rows"
+    if isinstance(learner, ScoreAggregate):
+        return f"{learner.loss}, mixture of {len(learner.members)} learners"
     first, last = (learner.learners[k].rate for k in (0, -1))
     mirror = learner.certificate().mirror
     return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"

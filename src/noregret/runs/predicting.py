@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from noregret.arguments import ArgumentError
 from noregret.evaluate.holdout import select
-from noregret.experts.representative import linear_part, words_of
+from noregret.experts.representative import linear_part, offsets_of, words_of
 from noregret.losses.links import link_of, logistic
 from noregret.runs.opening import margins
 from noregret.runs.progress import Watched
@@ -258,7 +258,8 @@ def explained(
             [default: all].
     """
     linear, weights_of = linear_part(learner), words_of(learner)
-    weights, offset = linear.weights, float(getattr(linear, "offset", 0.0))
+    weights = linear.weights
+    offsets = offsets_of(linear, max(len(record.classes), 1))
     seen = 0
     for block in stream:
         numbers = np.arange(seen + 1, seen + len(block) + 1)
@@ -273,6 +274,7 @@ def explained(
         for place, row in enumerate(np.flatnonzero(chosen).tolist()):
             best = int(np.argmax(scores[place]))
             known = weights if scores.ndim == 1 else weights[:, best]
+            offset = float(offsets[best])
             span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
             features: list[dict[str, Any]] = [
                 {

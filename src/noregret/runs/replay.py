@@ -81,6 +81,7 @@ class Replay:
         record: what is replayed.
         open_input: opens the stream of an input.
         on_learnt: called with rows as they are learnt, and the predictions made before.
+        on_new: called before with the scores made at each row whose class is new.
         session: the last session, at the end of all inputs.
         parts: what was learnt from each input.
     """
@@ -88,6 +89,7 @@ class Replay:
     record: Record
     open_input: Callable[[Input], Stream]
     on_learnt: Callable[[Block, npt.NDArray[np.float64]], None]
+    on_new: Callable[[npt.NDArray[np.float64]], object]
     session: Session = field(init=False)
     parts: list[Part] = field(default_factory=list)
 
@@ -111,6 +113,7 @@ class Replay:
             rows,  # type: ignore[arg-type]
             again,
             on_made=rows.take,
+            on_new=self.on_new,
         )
         begun, passes = again.position.total, one.position.passes
         clock = Clock(stream, passes)

@@ -54,6 +54,7 @@ class Session:
         save_every: int = 0,
         checked: bool = False,
         on_made: Callable[[Block, npt.NDArray[np.float64]], None] | None = None,
+        on_new: Callable[[npt.NDArray[np.float64]], object] | None = None,
     ) -> None:
         """Take up a run where its record stands.
 
@@ -65,6 +66,7 @@ class Session:
             save_every: write it after every N examples, 0 for never.
             checked: keep a fingerprint of the examples, for a model that is saved later on.
             on_made: called with the examples and predictions of every pass, held-out ones too.
+            on_new: called before with the scores made at each row whose class is new.
         """
         self.learner = learner
         self.stream = stream
@@ -73,7 +75,7 @@ class Session:
         #: Rows of the first pass, to measure the weights that are saved.
         self.sample = None if save is None else RowSample()
         self._save_every = save_every
-        self._on_made = on_made
+        self._on_made, self._on_new = on_made, on_new
         # Only a model file or a replay has a use for fingerprints.
         self._checked = checked or save is not None or on_made is not None
         #: Takes the predictions of the first pass.
@@ -85,7 +87,7 @@ class Session:
         self._holdout = Holdout(**record.current.holdout)
         self.metrics = metrics_for(learner.loss, record.metrics)
         self.trial = Trial(learner, metrics=self.metrics)
-        self.trial.points = record.points
+        self.trial.points, self.trial.on_new = record.points, on_new
         self.held: Metrics = metrics_for(learner.loss, record.held_metrics)
         self._several = learner.loss.labels == "class"
         self.on_part: Callable[[], None] = lambda: None
@@ -169,7 +171,11 @@ class Session:
             # The same examples are measured again, by a learner that knows more.
             self.held = metrics_for(self.learner.loss)
         held = self._holdout.held(position.examples, position.examples + len(block))
-        learn = self.trial.learn if first_pass else partial(learn_block, self.learner)
+        learn = (
+            self.trial.learn
+            if first_pass
+            else partial(learn_block, self.learner, on_new=self._on_new)
+        )
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._on_made is not None:
             self._on_made(block, made)

@@ -43,6 +43,8 @@ class Statements(ABC):
         self.tol, self.max_passes = tol, max_passes
         #: Comparators of the class with their losses, rounding taken off.
         self.comparators: list[tuple[str, Vector, float]] = []
+        #: Scores made at rows whose class was new, those that `add` takes next.
+        self.met: list[Vector] = []
         self.again: Session
         self.rows: Block
         self.weight: Vector

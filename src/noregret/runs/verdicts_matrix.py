@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 import noregret as nr
+from noregret.experts.representative import linear_part
+from noregret.losses import ScoreLoss
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
@@ -29,7 +31,8 @@ class MatrixStatements(Statements):
 
     def __init__(self, learner: Learner, record: Record, **options: Any) -> None:
         super().__init__(learner, record, **options)
-        self.matrix = cast("nr.MatrixDescent", learner)
+        self.matrix = cast("nr.MatrixDescent | nr.experts.ScoreAggregate", learner)
+        self.loss = cast("ScoreLoss", learner.loss)
         self._known = record.spec.classes
         self._played = 0.0
         self._mistakes = 0
@@ -37,14 +40,18 @@ class MatrixStatements(Statements):
     def add(self, rows: Block, predictions: Vector) -> None:
         """Take rows as they are learnt again, with the predictions made before."""
         counts = self._counts(rows.y)
+        new = np.flatnonzero(np.diff(counts, prepend=self._known))
         self._known = int(counts[-1])
-        # The score of a class at the round where it appears is 0, which nobody predicted.
+        # Classes that are not known yet do not count.
         scores = np.zeros((len(rows), self._known))
         scores[:, : predictions.shape[1]] = np.where(np.isfinite(predictions), predictions, 0.0)
+        # A class has a score at the round where it appears, which nobody predicted.
+        for place, made in zip(new, self.met, strict=True):
+            scores[place, : len(made)] = made
+        self.met.clear()
         self._played += self._sum(rows, scores, counts, np.ones(len(rows)))
-        loss = self.matrix.loss
         self._mistakes += sum(
-            bool(loss.mistake(y, row[:count]))
+            bool(self.loss.mistake(y, row[:count]))
             for y, row, count in zip(rows.y, scores, counts, strict=True)
         )
 
@@ -56,14 +63,15 @@ class MatrixStatements(Statements):
         self, rows: Block, scores: Vector, counts: npt.NDArray[np.int64], often: Vector
     ) -> float:
         weight = often if rows.weight is None else often * rows.weight
-        return float(score_losses(self.matrix.loss, rows.y, weight, scores, counts))
+        return float(score_losses(self.loss, rows.y, weight, scores, counts))
 
     def _take(self, replayed: Replay) -> None:
         super()._take(replayed)
         self.parts = replayed.parts
-        sizes = self.matrix.sizes
+        # Those of the class that the certificate names, as the gradient has them.
+        sizes = getattr(self.certificate.evidence, "sizes", None)
         if sizes is not None:
-            self.sizes = np.where(sizes > 0.0, sizes, 1.0).T.ravel()
+            self.sizes = np.where(sizes > 0.0, sizes, 1.0)
 
     def _played_loss(self) -> tuple[float, float, int]:
         return self._played, 0.0, self._mistakes
@@ -71,7 +79,7 @@ class MatrixStatements(Statements):
     def loss_of(self, u: Vector) -> float:
         """Return the loss of a fixed matrix on all rounds, not below the true one."""
         # Scores are rounded; no loss here changes by more than that times its steepest slope.
-        steepest = self.matrix.loss.slope_norm(self.matrix.outputs)
+        steepest = self.loss.slope_norm(self.matrix.outputs)
         matrix = np.ascontiguousarray(u.reshape(self.matrix.outputs, -1).T)
         self._known = self.record.spec.classes
         total = error = 0.0
@@ -104,7 +112,8 @@ class MatrixStatements(Statements):
 
     def _tried(self, best: Vector | None) -> dict[str, Vector]:
         shape = self.matrix.dimension, self.matrix.outputs
-        tried = {"zero": np.zeros(shape), "the learner's last weights": self.matrix.weights}
+        last = linear_part(self.matrix).weights
+        tried = {"zero": np.zeros(shape), "the learner's last weights": last}
         if best is not None:
             found = best[: shape[0], : shape[1]]
             missing = [(0, size - have) for size, have in zip(shape, found.shape, strict=True)]

@@ -7,7 +7,7 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -112,11 +112,14 @@ def with_labels(known: Iterable[Any], labels: Iterable[Any]) -> dict[Any, int]:
     return {label: code for code, label in enumerate(found)}
 
 
-def learn_block(learner: Any, block: Block) -> Vector:
+def learn_block(
+    learner: Any, block: Block, on_new: Callable[[Vector], object] | None = None
+) -> Vector:
     """Let a learner learn the rows; return the predictions made before each.
 
     One that can grow does so at the row where a class first appears, however the stream is cut.
-    Nobody can have predicted that class there, whatever score of 0 it then began with.
+    Nobody can have predicted that class there, whatever score it then began with: that of the
+    row's loss, with which `on_new` is called.
 
     >>> import noregret as nr
     >>> from noregret.streams import Block
@@ -141,7 +144,10 @@ def learn_block(learner: Any, block: Block) -> Vector:
         part = block.rows(start, stop)
         made = learner.learn(part, part.y, part.weight)
         scores[start:stop, : made.shape[1]] = made
-        scores[start, known:] = -np.inf
+        if codes[start] >= known:
+            scores[start, known:] = -np.inf
+            if on_new is not None:
+                on_new(made[0])
     return scores
 
 

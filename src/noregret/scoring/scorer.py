@@ -16,6 +16,8 @@ from scipy.special import softmax
 
 from noregret.arrays import Vector
 from noregret.elementary import exp
+from noregret.experts import ScoreAggregate
+from noregret.experts.representative import linear_part, offsets_of
 from noregret.jit import kernel
 from noregret.learners import MatrixDescent, MirrorDescent
 from noregret.learners.base import Diverged
@@ -129,7 +131,7 @@ class Scorer(Calibrated):
     Two classes share one score, that of the second against the first.
     """
 
-    def __init__(self, learner: MirrorDescent | MatrixDescent) -> None:
+    def __init__(self, learner: MirrorDescent | MatrixDescent | ScoreAggregate) -> None:
         self.learner: Any = learner
         super().__init__(learner.loss, self.outputs)
 
@@ -166,10 +168,11 @@ class Scorer(Calibrated):
         There will be `now` of them at once and `outputs` in the end, in between rows if it has
         `begun` by then.
         """
-        mirror = self.learner.mirror
+        # The members of a mixture have maps that grow.
+        mirror = getattr(self.learner, "mirror", None)
         late = outputs > max(now, self.outputs) and (begun or self.learner.rounds)
         late = late or (now > self.outputs and self.learner.rounds)
-        if late and not mirror.grows():
+        if late and mirror is not None and not mirror.grows():
             raise ValueError(
                 f"y has {outputs} classes, and a learner of {self.outputs} with {mirror} cannot go "
                 "on with more: declare them in the first partial_fit"
@@ -227,8 +230,13 @@ class Scorer(Calibrated):
 
     def weights(self) -> Vector:
         """Return a row of weights a score."""
-        weights = self._shared(np.atleast_2d(self.learner.weights.T).T)
+        weights = self._shared(np.atleast_2d(linear_part(self.learner).weights.T).T)
         return np.atleast_2d(weights.T)
+
+    def offsets(self) -> Vector:
+        """Return what each score has beside <weights, x>."""
+        own = np.zeros(1) if self.binary else offsets_of(linear_part(self.learner), self.outputs)
+        return np.atleast_1d(self._shared(own[np.newaxis])[0])
 
     def certificate(self) -> Any:
         """Return what the rounds so far prove."""

@@ -15,7 +15,7 @@ import numpy as np
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
 from noregret.batch import Solution
-from noregret.experts import Aggregate, Mixture, rate_grid
+from noregret.experts import Aggregate, Mixture, ScoreAggregate, rate_grid
 from noregret.experts.representative import linear_part
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.base import learn_together
@@ -39,7 +39,7 @@ from noregret.rows.examples import as_rows
 from noregret.scoring.growing import Codes
 from noregret.scoring.scorer import Calibrated, Scorer
 from noregret.sklearn.several import ClassCertificates, ClassSolutions
-from noregret.vocabulary.presets import GRID
+from noregret.vocabulary.presets import GRID, MIXTURE
 from noregret.vocabulary.words import spec
 
 #: Losses that depend on y p alone.
@@ -53,10 +53,15 @@ def new_learner(
     if rate == GRID:
         return rate_grid(loss, mirror, dimension=dimension, blocks=blocks)
     if isinstance(rate, str):
-        if not mirror.euclidean():
-            raise ArgumentError("mirror", f"rate={rate!r} has maps of its own", str(mirror))
+        require_own_maps(mirror)
         return Mixture(loss, blocks=blocks)
     return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False, blocks=blocks)
+
+
+def require_own_maps(mirror: Mirror) -> None:
+    """Refuse a map for a mixture, the members of which have theirs."""
+    if not mirror.euclidean():
+        raise ArgumentError("mirror", f"rate={MIXTURE!r} has maps of its own", str(mirror))
 
 
 class Signed:
@@ -220,6 +225,11 @@ def open_scorer(
     """
     joint = score_loss(loss, multiclass)
     if not isinstance(joint, OneAgainstRest):
+        if rate == MIXTURE and isinstance(joint, Softmax):
+            require_own_maps(mirror)
+            mixture = ScoreAggregate(blocks=blocks)
+            mixture.grow(outputs)
+            return Scorer(mixture)
         if isinstance(rate, str):
             raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", rate)
         return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension, blocks=blocks))

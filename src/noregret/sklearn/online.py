@@ -76,9 +76,9 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     the rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge"
     ("crammer_singer", hinge loss only; the rival with the best score counts). `rate` may also be
     "grid" (an aggregate of rates) or "mixture" (learners of several kinds, to which shifts and
-    units of features do not matter), which like "coin_betting" go with "one_against_rest" only. A
-    mixture is not linear: `coef_` and `intercept_` are those of its linear member with the largest
-    share.
+    units of features do not matter). "grid" and "coin_betting" go with "one_against_rest" only,
+    "mixture" with "softmax", too. A mixture is not linear: `coef_` and `intercept_` are those of
+    its linear member with the largest share.
     `class_weight` is None, a dict or "balanced":
     n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
     `shuffle` and `random_state` order the rows of `fit`. `blocks` raises the floor of

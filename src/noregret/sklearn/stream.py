@@ -319,7 +319,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         check_is_fitted(self)
         weights, learner = self._weights(), self._learner
         own = weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
-        return own + learner.offsets() if isinstance(learner, Columns) else own
+        return own + learner.offsets() if isinstance(learner, Columns | Scorer) else own
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner") and len(self.classes_) > 0

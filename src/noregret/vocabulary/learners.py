@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.arguments import ArgumentError, meant
 from noregret.vocabulary.presets import GRID, MIXTURE, PRESETS, PRESETS_OF_SEVERAL
-from noregret.vocabulary.words import Word, find, first_field, listed, spec, spelt
+from noregret.vocabulary.words import find, first_field, spec, spelt
 
 if TYPE_CHECKING:
-    from noregret.experts import Aggregate, Mixture
+    from noregret.experts import Aggregate, Mixture, ScoreAggregate
     from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
     from noregret.losses import Loss, ScoreLoss
     from noregret.mirrors import Mirror
@@ -36,7 +36,7 @@ ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
 #: What several classes go with.
 _OF_SEVERAL = {
     "mirror": ("euclidean", "ball", "p-norm"),
-    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive"),
+    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", MIXTURE),
     "update": ("descent", "mistakes"),
 }
 
@@ -237,16 +237,18 @@ class Spec:
         plain = (self.mirror, self.update, self.eta, self.average)
         return "scale-free" if plain == ("euclidean", "descent", None, False) else "adaptive"
 
-    def _matrix(self) -> MatrixDescent:
+    def _matrix(self) -> MatrixDescent | ScoreAggregate:
         """Return a learner of several classes, as many as will appear."""
+        if self.classes < 0:
+            raise ArgumentError("classes", "expected a number above 0", self.classes)
+        if self.rate == MIXTURE:
+            return self._score_mixture()
         rate = self.rate or self._rate()
         for name, text in (("mirror", self.mirror), ("rate", rate), ("update", self.update)):
             if text.partition(":")[0] not in _OF_SEVERAL[name]:
                 known = ", ".join(_OF_SEVERAL[name])
                 raise ArgumentError(name, f"several classes take one of {known}", text)
         self._refuse("belongs to learners of two classes or of numbers", "C", "k", "average")
-        if self.classes < 0:
-            raise ArgumentError("classes", "expected a number above 0", self.classes)
         from noregret.learners import MatrixDescent
 
         return MatrixDescent(
@@ -274,6 +276,26 @@ class Spec:
         )
 
     def _mixture(self, loss: Loss) -> Mixture:
+        self._refuse_for_mixture()
+        from noregret.experts import Mixture
+
+        return Mixture(loss, blocks=self.blocks)
+
+    def _score_mixture(self) -> ScoreAggregate:
+        self._refuse_for_mixture()
+        self._refuse(f"the rate {MIXTURE} has no such update", "C", "k")
+        if self.loss != SOFTMAX:
+            reason = f"the rate {MIXTURE} of several classes takes {SOFTMAX}"
+            raise ArgumentError("loss", reason, self.loss)
+        from noregret.experts import ScoreAggregate
+
+        mixture = ScoreAggregate(blocks=self.blocks)
+        if self.classes:
+            mixture.grow(self.classes)
+        return mixture
+
+    def _refuse_for_mixture(self) -> None:
+        """Refuse what does not go with the rate mixture."""
         if self.update != "descent":
             raise ArgumentError("update", f"the rate {MIXTURE} belongs to descent", self.update)
         if self.mirror != "euclidean":
@@ -281,9 +303,6 @@ class Spec:
         self._refuse(f"belongs to other maps than those of the rate {MIXTURE}", "radius")
         self._refuse(f"the rate {MIXTURE} keeps none", "average")
         self._refuse(f"the rate {MIXTURE} has nothing to tune by it", "eta")
-        from noregret.experts import Mixture
-
-        return Mixture(loss, blocks=self.blocks)
 
     def _ascent(self, loss: Loss) -> DualAscent:
         self._refuse(f"the update {self.update} keeps none of its weights", "average")
@@ -316,10 +335,6 @@ class Spec:
         """Return what was chosen, without what was left at its default."""
         plain = {field.name: field.default for field in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != plain[name]}
-
-
-#: Whose words are listed.
-KINDS = ("loss", "mirror", "rate", "learner")
 
 
 def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -> Spec:
@@ -368,27 +383,6 @@ def make(text: str, spec: Spec) -> Learner:
     """Return the learner of a text and what it was parsed to; errors name the text."""
     with _named(text):
         return spec.fresh()
-
-
-def words(kind: str) -> list[Word]:
-    """Return the words of a kind, each with what may follow it and a line about it.
-
-    Args:
-        kind: "loss", "mirror", "rate" or "learner".
-
-    >>> constant = next(word for word in words("rate") if word.name == "constant")
-    >>> constant.usage, constant.about
-    ('constant[:eta=1]', 'The constant rate eta, above 0 [default: 1].')
-    """
-    if kind not in KINDS:
-        raise ArgumentError("kind", f"expected one of {', '.join(KINDS)}{meant(kind, KINDS)}", kind)
-    if kind != "learner":
-        return listed(kind)
-    usual = {"loss": "logistic", "rate": "scale-free"}
-    return [
-        Word(name, name, ", ".join(f"{key} {value}" for key, value in (settings or usual).items()))
-        for name, settings in PRESETS.items()
-    ]
 
 
 @contextmanager
