@@ -86,6 +86,10 @@ def test_what_onnx_has_no_input_for_is_refused(tmp_path: Path) -> None:
         nr.Model(target="label").learn(path).to_onnx(tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="the features are hashed"):
         nr.Model(bits=8, target="label").learn(path).to_onnx(tmp_path / "m.onnx")
+    for rate in (None, "mixture"):
+        pairs = [({"1": 0.5 * k, "b": 1.0}, k % 2) for k in range(9)]
+        with pytest.raises(ValueError, match="of which ONNX knows no columns"):
+            nr.Model("squared", rate=rate).learn(pairs).to_onnx(tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
 
 

@@ -64,6 +64,7 @@ def as_json(learner: Learner, record: Record) -> str:
         "loss": str(learner.loss),
         "link": _link(learner.loss),
         "labels": record.label_names,
+        "numbered": not record.names,
         "first_index": int(record.reading.get("first_index", 1)),
         "numeric": list(record.reading.get("numeric", ())),
         "categorical": list(record.reading.get("categorical", ())),

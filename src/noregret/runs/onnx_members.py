@@ -43,8 +43,7 @@ def mixture_model(kept: Mapping[str, Any]) -> bytes:
     """Return the ONNX file of a mixture that `Model.to_json` has exported."""
     graph = Graph(import_onnx())
     used = _used(kept["members"])
-    named = kept["numeric"] or kept["categorical"]
-    seen = _columns(graph, kept, used) if named else _numbered(graph, kept, used)
+    seen = (_numbered if kept["numbered"] else _columns)(graph, kept, used)
     table = [_member(graph, member, seen) for member in kept["members"]]
     shares = [member["share"] for member in kept["members"]]
     stack = kept["stack"]

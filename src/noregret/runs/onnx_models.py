@@ -21,6 +21,11 @@ from noregret.runs.onnx_members import mixture_model, no_input
 def onnx_model(exported: str) -> bytes:
     """Return the ONNX file of a model that `Model.to_json` has exported."""
     kept = json.loads(exported)
+    if not (kept["numbered"] or kept["numeric"] or kept["categorical"]):
+        raise ValueError(
+            "the features were names in dictionaries, of which ONNX knows no columns: learn from a "
+            "table, or use to_json"
+        )
     if kept["format"] == MIXTURE:
         return mixture_model(kept)
     graph = Graph(import_onnx())
@@ -30,8 +35,7 @@ def onnx_model(exported: str) -> bytes:
     for place, part in enumerate(parts):
         for name, weight in part["coefficients"].items():
             weights.setdefault(name, [0.0] * len(parts))[place] = weight
-    named = kept["numeric"] or kept["categorical"]
-    for term in (_columns if named else _numbered)(graph, kept, weights):
+    for term in (_numbered if kept["numbered"] else _columns)(graph, kept, weights):
         total = graph.node("Add", total, term)
     low, high = kept["range"]
     if low is not None:
