@@ -16,9 +16,10 @@ from noregret.evaluate import Holdout, Point, metrics_for
 from noregret.files.replacing import replaced
 from noregret.proof.certificate import Certificate
 from noregret.runs.auditing import Audit, audit_model
-from noregret.runs.export import as_json, coefficients, onnx_model
+from noregret.runs.export import as_json, coefficients
 from noregret.runs.facts import closing_lines
 from noregret.runs.interrupt import Interruption
+from noregret.runs.onnx_models import onnx_model
 from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
 from noregret.runs.predicting import Names, Predictor, explained, names_of
 from noregret.runs.record import MEMORY, Input, Record, load
@@ -241,7 +242,10 @@ class Model(Readable):
         return found[0]
 
     def to_json(self) -> str:
-        """Return the model as JSON: all that is needed to score rows in another program."""
+        """Return the model as JSON: all that is needed to score rows in another program.
+
+        A mixture has the format "noregret mixture", with its members and their shares.
+        """
         return as_json(*self._begun())
 
     def to_onnx(self, path: str | Path) -> None:
