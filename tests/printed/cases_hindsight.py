@@ -74,9 +74,9 @@ def mixture(random: Random) -> Verdicts:
         (one.learner if isinstance(one, nr.Standardized) else one).grow(outputs)
     others = [np.asarray(one.learn(X, y, weight), np.float64) for one in alone]
     certificate = whole.certificate()
-    return Aggregate(
-        str(certificate), certificate.as_dict(), Reading(data, random, []), others
-    ).judge()
+    seen = X if weight is None else X[weight > 0.0]
+    reading = Reading(data, random, [], units=matrix_units(seen, outputs))
+    return Aggregate(str(certificate), certificate.as_dict(), reading, others).judge()
 
 
 def _entries(W: Any, d: int) -> Any:

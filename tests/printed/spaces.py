@@ -204,7 +204,7 @@ _SPACES: list[tuple[str, Any]] = [
     ),
     (rf"every U >= 0 with sum ({NUMBER})", lambda r: Space("simplex", _d(r), matrix=True)),
     (
-        rf"every U with \|\|m U\|\|_F <= ({NUMBER}), m_ik the largest \|x_i\| seen"
+        rf"every U with \|\|m U\|\|_F <= ({NUMBER}), (?:m_ik|every m_i) the largest \|x_i\| seen"
         rf"(?: or ({NUMBER}))?,?",
         lambda r, least: Space(
             "ball", _f(r), scaled=True, least_size=float(least or 0.0), matrix=True

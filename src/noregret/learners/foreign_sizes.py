@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from noregret import mirrors, rates
@@ -10,6 +12,7 @@ from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.losses import Loss, ScoreLoss
+from noregret.mirrors import Mirror
 from noregret.norms import norm_upper
 from noregret.passes.certify import SizedCertifyRule
 from noregret.passes.frame import Rule
@@ -79,6 +82,15 @@ class SizedCertifier(Certifier):
         self._state = np.stack([gradient, sizes], axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class RowSizes(FeatureSizes):
+    """Features of a matrix measured by sizes that all scores have in common."""
+
+    def describe(self, mirror: Mirror, radius: float) -> str:
+        """Return the class of that radius in words: sizes with one index, not one a score."""
+        return super().describe(mirror, radius).replace(", m_i the", ", every m_i the")
+
+
 class SizedScoreCertifier(ScoreCertifier):
     """Certify rows of K scores against every d x K matrix U with ||m U||_F <= B.
 
@@ -125,7 +137,7 @@ class SizedScoreCertifier(ScoreCertifier):
         return MatrixCertificate(
             self._loss, self._mirror, rates.Constant(1.0), self._ledger.copy(), gradient,
             played=False, outputs=max(len(self._state), 1),
-            evidence=_evidence(gradient, self._state[..., 1].ravel()),
+            evidence=_evidence(gradient, self._state[..., 1].ravel(), RowSizes),
         )  # fmt: skip
 
     def arrays(self) -> dict[str, Vector]:
@@ -148,8 +160,10 @@ def _sizes(largest: Vector) -> Vector:
     return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
 
-def _evidence(gradient: Vector, largest: Vector) -> FeatureSizes:
+def _evidence(
+    gradient: Vector, largest: Vector, kind: type[FeatureSizes] = FeatureSizes
+) -> FeatureSizes:
     """Return the lengths of Z in units of the features' sizes."""
     sizes = _sizes(largest)
     smallest = float(largest.min(where=sizes > 0.0, initial=1.0))
-    return FeatureSizes(None, None, scaled_length(gradient, sizes), 0.0, smallest, sizes=sizes)
+    return kind(None, None, scaled_length(gradient, sizes), 0.0, smallest, sizes=sizes)
