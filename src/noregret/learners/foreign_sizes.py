@@ -166,4 +166,5 @@ def _evidence(
     """Return the lengths of Z in units of the features' sizes."""
     sizes = _sizes(largest)
     smallest = float(largest.min(where=sizes > 0.0, initial=1.0))
-    return kind(None, None, scaled_length(gradient, sizes), 0.0, smallest, sizes=sizes)
+    length = scaled_length(gradient, sizes)
+    return kind(None, None, length, 0.0, smallest, sizes=sizes)

@@ -71,18 +71,18 @@ class SizedScoreCertifyRule(ScoreCertifyRule):
 
     def commit(self, row: Row, memory: GivenMemory, ledger: Vector, found: Any) -> int:
         """Enter the round, add its gradient and bring the sizes up to date."""
-        played, state = found.played, memory.state
+        played, state, mass = found.played, memory.state, found.played.mass
         enter_scores(self.loss, self.mirror, ledger, played, found.value, False)
-        if played.mass == 0.0:
+        if mass == 0.0:
             return Stop.DONE
         scaled = 0.0
         for k in range(row.end - row.begin):
             i, x = place(row, k)
             scaled += abs(x) / max(state[0, i, 1], abs(x), SMALLEST_SIZE)
-        steep = played.mass * self.loss.slope_mass(memory.slopes, found.value)
+        steep = mass * self.loss.slope_mass(memory.slopes, found.value)
         ledger[Entry.SCALED_TRAVEL] += steep * scaled
         for score in range(np.uint64(state.shape[0])):
-            slope = played.mass * memory.slopes[score]
+            slope = mass * memory.slopes[score]
             for k in range(row.end - row.begin):
                 i, x = place(row, k)
                 state[score, i, 0] += slope * x
