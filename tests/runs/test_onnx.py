@@ -230,3 +230,12 @@ def test_newtons_method_in_the_graph_ends_at_the_root() -> None:
                 t = np.tanh(0.5 * p)
                 p += (raw - p - k * t) / (1.0 + 0.5 * k * (1.0 - t * t))
             assert p == pytest.approx(nr.rates.Aioli().play(raw, k, 1.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [None, "mixture"])
+def test_a_number_that_was_never_missing_before(tmp_path: Path, rate: str | None) -> None:
+    rows = [row | {"age": row["age"] or 40.0} for row in people("logistic", 60)]
+    model = nr.Model(rate=rate).learn(write_csv(tmp_path / "t.csv", rows))
+    asked = [{k: x for k, x in row.items() if k != "label"} for row in rows[:5]]
+    made = same(model, tmp_path / "m.onnx", [row | {"age": None} for row in asked])
+    assert np.abs(made - model.predict(asked)).max() > 1e-3

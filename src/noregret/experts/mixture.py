@@ -81,10 +81,14 @@ class Mixture(Aggregate):
 
     def _gather(self) -> None:
         """Make fresh members for the rows."""
+        loss = self._given[0]
+        self._take(wide_members(loss) if self.wide else narrow_members(loss), stack_of(loss))
+
+    def _take(self, members: list[Any], stack: Any) -> None:
+        """Begin with these members."""
         loss, mirror, blocks = self._given
-        members = wide_members(loss) if self.wide else narrow_members(loss)
         mixing = PROBABILITIES if type(loss) is Logistic else LOSSES
-        super().__init__(members, loss, mirror, blocks, mixing, stack_of(loss))
+        super().__init__(members, loss, mirror, blocks, mixing, stack)
         #: Whether a row was too wide for the members that standardise.
         self._outgrown = False
 
@@ -190,20 +194,17 @@ class Mixture(Aggregate):
             raise ValueError(f"wide is {wide!r}, expected true, false or null")
         mirror = None if shape is None else store.component_from_header(shape, mirrors.Mirror)
         mixture = cls(loss, mirror, header["blocks"], wide)
-        loaded = [*members, stack]
-        for place, (fresh, one) in enumerate(zip(mixture.members, loaded, strict=False)):
-            if _kind(one) != _kind(fresh):
-                raise ValueError(f"member {place} is {_kind(one)}, expected {_kind(fresh)}")
-        if len(loaded) != len(mixture.members):
-            raise ValueError(f"{len(loaded)} members, expected {len(mixture.members)}")
-        mixture.learners, mixture.stack, mixture.members = members, stack, loaded
+        # Members of an earlier version may have other settings, and there may be others.
+        for place, member in enumerate(members, 1):
+            moved = not wide and place < len(members)
+            if isinstance(member, Standardized) != moved:
+                expected = "standardized" if moved else "plain"
+                raise ValueError(f"member {place} is {type(member).__name__}, expected {expected}")
+        if stack is None or not members:
+            raise ValueError("a mixture needs members and a stack")
+        mixture._take(members, stack)
         mixture._outgrown = not wide and members[0].outgrown
         return mixture
-
-
-def _kind(member: Any) -> str:
-    """Return what a member is made of, whatever it has learnt."""
-    return "nothing" if member is None else f"{type(member).__name__}({member._made()})"
 
 
 def _beyond(rows: Rows) -> npt.NDArray[np.bool_]:
