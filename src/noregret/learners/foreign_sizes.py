@@ -102,7 +102,7 @@ class SizedScoreCertifier(ScoreCertifier):
     >>> certifier.add([[1000.0, 0.0], [0.0, 0.01]], [0, 1], [[1.0, 0.0], [0.5, 0.5]])
     >>> certifier.add([[1000.0, 0.01]], [2], [[0.0, 0.0, 1.0]])
     >>> proof = certifier.certificate()
-    >>> certifier.sizes.tolist(), proof.outputs, proof.floor(0.5) <= proof.loss
+    >>> certifier.sizes.tolist(), proof.outputs, proof.floor(10.0) <= proof.loss
     ([1000.0, 0.01], 3, True)
     """
 
