@@ -14,6 +14,7 @@ import noregret as nr
 from noregret.floors.lines import FACTORS
 from noregret.floors.pending import Pending
 from noregret.floors.planes import Planes
+from noregret.proof.ledger import Entry
 from noregret.proof.statement import BLOCKS, PREDICTIONS
 
 ROWS, WIDTH, CLASSES = 80, 4, 3
@@ -222,3 +223,16 @@ def test_a_row_of_weight_0_leaves_the_units_alone(loss: Any) -> None:
         one.learn(rows, y, weight)
         floors.append(one.certificate().floors(1.0)[BLOCKS])
     assert floors[0] == pytest.approx(floors[1], rel=1e-9) and floors[0] > 0.0
+
+
+def test_roundings_of_a_score_added_later_count_in_its_own_units() -> None:
+    learner = nr.MatrixDescent(nr.losses.Softmax(), blocks=True)
+    learner.learn([[1e6], [-1e6]], [0, 1])
+    (alone,) = {float(one.ledger[Entry.SCALED_TRAVEL]) for one in learner.certificate().blocks[:1]}
+    learner.grow(3)
+    learner.learn([[1.0], [0.5]], [2, 0])
+    sizes = learner.sizes
+    assert sizes is not None and sizes[0].tolist() == [1e6, 1e6, 1.0]
+    for block in learner.certificate().blocks:
+        # In units of the size that the first scores have seen this would be a few units.
+        assert block.ledger[Entry.SCALED_TRAVEL] >= 1e6 * alone > 0.0

@@ -213,11 +213,15 @@ class Learner(Saved):
     def _floored(self, certificate: _Proof, thorough: bool) -> _Proof:
         """Return the certificate with the lines of the blocks beside those of the predictions."""
         for ledger, gradient in () if self._lines is None else self._lines.proved(thorough):
-            whole = self._whole(gradient)
-            certificate = with_blocks(certificate, ledger, whole, self._engine.evidence_of(whole))
+            whole, own = self._whole(gradient), self._in_own_units(ledger)
+            certificate = with_blocks(certificate, own, whole, self._engine.evidence_of(whole))
         if self._lines is None or not thorough:
             return certificate
         return with_curves(certificate, self._lines.curves())
+
+    def _in_own_units(self, ledger: Vector) -> Vector:
+        """Return the sums of blocks with travels in the units of the class, which are theirs."""
+        return ledger
 
     def _whole(self, gradient: Vector) -> Vector:
         """Return Z of the blocks, in which features that have not occurred yet have no part."""

@@ -34,6 +34,7 @@ from noregret.proof.convexity import require_convex
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import Rate
+from noregret.rounding import grown
 from noregret.rows.examples import Rows, as_rows, as_targets, as_weights, count_of
 from noregret.turns import one_at_a_time
 
@@ -266,6 +267,17 @@ class MatrixDescent(SingleRowLearner[Vector]):
         if isinstance(self._lines, ScoreBlocks) and learnt:
             self._lines.grow(self.outputs)
         super()._hold(rows, terms, learnt)
+
+    def _in_own_units(self, ledger: Vector) -> Vector:
+        # Blocks measure a feature by its size for all scores, the class by that for each score,
+        # which is less for one that was added later: roundings count for more in its units.
+        sizes = None if self._engine is None else self._engine.sizes()
+        if sizes is None or not sizes.any():
+            return ledger
+        ratios = np.divide(sizes.max(axis=0), sizes, out=np.ones_like(sizes), where=sizes > 0.0)
+        travelled = ledger.copy()
+        travelled[Entry.SCALED_TRAVEL] *= grown(float(ratios.max()), 2.0)
+        return travelled
 
     def _whole(self, gradient: Vector) -> Vector:
         parts = gradient.reshape(self.outputs, -1)
