@@ -244,6 +244,7 @@ def test_the_linear_part_predicts_as_its_member() -> None:
         low, high = member.limits
         found = np.clip(near @ part.weights + part.offset, low, high)
         assert member.predict(near) == pytest.approx(found, rel=1e-9, abs=1e-9)
+        assert part.sizes is not None and (part.sizes == np.abs(X).max(axis=0)).all()
     plain = nr.catalogue.ogd(LOGISTIC, 0.1)
     assert linear_part(plain) is plain and words_of(plain) is None
 

@@ -25,6 +25,8 @@ class LinearPart:
     dimension: int
     #: Which member it is, in words.
     words: str
+    #: The largest |x_i| of each feature, None where the mixture does not measure them.
+    sizes: Vector | None = None
 
 
 def linear_part(learner: Any) -> Any:
@@ -45,14 +47,25 @@ def linear_part(learner: Any) -> Any:
     if not isinstance(learner, Mixture | ScoreAggregate):
         return learner
     place, member = learner.representative
+    sizes = getattr(learner._book, "sizes", None)
     words = f"member {place + 1} of {len(learner.members)}"
     if isinstance(member, Standardized):
         weights, offset = member.affine()
         words = f"{words}, standardized {member.learner.rate}"
-        return LinearPart(weights, offset, member.dimension, words)
+        return LinearPart(weights, offset, member.dimension, words, _fitted(sizes, weights))
     named = getattr(member, "rate", None) or type(member).__name__
     offset = getattr(member, "offset", 0.0)
-    return LinearPart(member.weights, offset, member.dimension, f"{words}, {named}")
+    weights = member.weights
+    return LinearPart(
+        weights, offset, member.dimension, f"{words}, {named}", _fitted(sizes, weights)
+    )
+
+
+def _fitted(sizes: Vector | None, weights: Vector) -> Vector | None:
+    """Return a size for each feature that has a weight, 0 for one that never occurred."""
+    if sizes is None:
+        return None
+    return np.pad(sizes, (0, max(len(weights) - len(sizes), 0)))[: len(weights)]
 
 
 def offsets_of(part: Any, outputs: int) -> Vector:
