@@ -15,7 +15,7 @@ from noregret import bandits, losses, rates, sklearn, tracking
 from noregret.classes import Contrarian
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_scores import ScoreCertifier
-from noregret.learners.foreign_sizes import SizedCertifier
+from noregret.learners.foreign_sizes import SizedCertifier, SizedScoreCertifier
 from noregret.learners.ranking import Ranker
 from noregret.tracking.watch import Watch
 from noregret.turns import one_at_a_time
@@ -160,7 +160,7 @@ def learning_classes() -> set[type]:
 def test_every_class_that_learns_is_tried() -> None:
     """A new one fails here until it is a case of this file or a learner of the other."""
     made = [case.make() for case in CASES.values()] + [make() for make in LEARNERS.values()]
-    certifiers = {Certifier, ScoreCertifier, SizedCertifier}
+    certifiers = {Certifier, ScoreCertifier, SizedCertifier, SizedScoreCertifier}
     tried = {kind for it in made for kind in type(it).__mro__} | {Ranker} | certifiers
     found = learning_classes()
     assert len(found) > 40
