@@ -206,7 +206,31 @@ def test_shifts_and_units_matter_little() -> None:
     plain = -ScoreAggregate().learn(X, y)[np.arange(400), y.astype(int)].sum()
     moved = (X + 100.0 * X.std(axis=0)) * [1e3, 1e-3, 1.0, 7.0]
     other = -ScoreAggregate().learn(moved, y)[np.arange(400), y.astype(int)].sum()
-    assert other == pytest.approx(plain, rel=0.05)
+    assert other == pytest.approx(plain, rel=1e-6)
+    X[200] *= 1e6
+    wild = -ScoreAggregate().learn(X, y)[np.arange(400), y.astype(int)].sum()
+    assert wild <= 1.05 * plain
+
+
+def test_rows_that_grow_wide_are_taken_over_by_the_last_member(tmp_path: Path) -> None:
+    X, y, weight = stream()
+    far = np.zeros((60, 600))
+    far[:, :4] = X
+    far[40:, 590] = y[40:]
+    whole, parts, made = ScoreAggregate(), ScoreAggregate(), []
+    expected = whole.learn(far, y, weight)
+    assert whole.outgrown and np.any(whole.learners[-1].weights)
+    for start, stop in ((0, 30), (30, 45), (45, 60)):
+        parts.grow(3)
+        made.append(parts.learn(far[start:stop], y[start:stop], weight[start:stop]))
+        parts.save(tmp_path / "model")
+        parts = nr.load(tmp_path / "model")
+        if stop == 30:
+            assert not parts.outgrown and not np.any(parts.learners[-1].weights)
+    assert (np.concatenate(made) == expected).all() and state_of(parts) == state_of(whole)
+    header, arrays = whole._to_file()
+    with pytest.raises(ValueError, match="waits is 3"):
+        ScoreAggregate._from_file(header | {"waits": 3}, arrays)
 
 
 @pytest.mark.compiled

@@ -72,7 +72,12 @@ def mixture(random: Random) -> Verdicts:
     data.predictions = np.asarray(whole.learn(X, y, weight), np.float64)
     for one in alone:
         (one.learner if isinstance(one, nr.Standardized) else one).grow(outputs)
-    others = [np.asarray(one.learn(X, y, weight), np.float64) for one in alone]
+    # The last one waits for rows that are too wide, and sees no feature of these.
+    rows = [X] * (len(alone) - 1) + [np.zeros_like(X)]
+    others = [
+        np.asarray(one.learn(each, y, weight), np.float64)
+        for one, each in zip(alone, rows, strict=True)
+    ]
     certificate = whole.certificate()
     seen = X if weight is None else X[weight > 0.0]
     reading = Reading(data, random, [], units=matrix_units(seen, outputs))

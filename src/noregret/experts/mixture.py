@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from noregret import mirrors
 from noregret.arguments import ArgumentError
-from noregret.arrays import Matrix, Vector
-from noregret.experts.aggregate import Aggregate
+from noregret.arrays import Vector
 from noregret.experts.membership import LOSSES, PROBABILITIES
 from noregret.experts.roster import (
     NARROW,
@@ -19,6 +15,7 @@ from noregret.experts.roster import (
     stands_for,
     wide_members,
 )
+from noregret.experts.waiting import Waiting
 from noregret.files import store
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_sizes import SizedCertifier
@@ -26,11 +23,11 @@ from noregret.learners.standardized import Standardized
 from noregret.losses import Logistic, Loss
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex
-from noregret.rows.examples import Rows, as_rows
+from noregret.rows.examples import as_rows
 from noregret.rows.sealed import opened
 
 
-class Mixture(Aggregate):
+class Mixture(Waiting):
     """Learners of several kinds in one pass, mixed: nothing to tune, whatever the rows are.
 
     Rows of up to 512 features have members that see them standardised: `ScaleFree` with one and
@@ -89,8 +86,7 @@ class Mixture(Aggregate):
         loss, mirror, blocks = self._given
         mixing = PROBABILITIES if type(loss) is Logistic else LOSSES
         super().__init__(members, loss, mirror, blocks, mixing, stack)
-        #: Whether a row was too wide for the members that standardise.
-        self._outgrown = False
+        self._wait(not self.wide)
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
         if mirror is None:
@@ -100,11 +96,6 @@ class Mixture(Aggregate):
     def _made(self) -> str:
         width = {True: ", wide=True", False: ", wide=False", None: ""}[self.wide]
         return f"{self.loss}{width}"
-
-    @property
-    def outgrown(self) -> bool:
-        """Whether a row had a feature beyond 512: the members that standardise see none then."""
-        return self._outgrown
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
@@ -129,37 +120,6 @@ class Mixture(Aggregate):
                 # Nothing was learnt: other rows may come first.
                 self.wide = None
                 self._gather()
-
-    def _learn_member(
-        self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
-    ) -> None:
-        if k == len(self.learners) - 1 and not (self.wide or self._outgrown):
-            rows = self._from_wide_on(as_rows(rows), *terms[1:])
-        super()._learn_member(k, rows, terms, made, first)
-
-    def _from_wide_on(self, rows: Rows, weight: Vector | None = None) -> Rows:
-        """Return rows without the features of those before the first that is too wide."""
-        count = len(rows)
-        starts = np.zeros(count + 1, np.uint64)
-        if rows.width <= NARROW or not count:
-            return Rows(starts, np.empty(0, np.uint32), np.empty(0), rows.width)
-        beyond = _beyond(rows)
-        enters = beyond if weight is None else beyond & (weight > 0.0)
-        seen = beyond | (np.cumsum(enters) > 0)
-        if rows.dense:
-            return as_rows(np.where(seen[:, None], rows.values, 0.0))
-        lengths = np.where(seen, np.diff(rows.indptr), 0).astype(np.uint64)
-        starts[1:] = np.cumsum(lengths)
-        first = rows.indptr[0]
-        kept = np.repeat(seen, np.diff(rows.indptr).astype(np.int64))
-        own = slice(int(first), int(rows.indptr[-1]))
-        return Rows(starts, rows.indices[own][kept], rows.values[own][kept], rows.width)
-
-    def _mix(self, given: Any, labels: Vector, weights: Vector, made: Matrix) -> Vector:
-        mixed = super()._mix(given, labels, weights, made)
-        if not self.wide:
-            self._outgrown = self.learners[0].outgrown
-        return mixed
 
     def _reach(self, proof: Certificate) -> float | None:
         """Return the length of the weights of the member that stands for all."""
@@ -203,16 +163,4 @@ class Mixture(Aggregate):
         if stack is None or not members:
             raise ValueError("a mixture needs members and a stack")
         mixture._take(members, stack)
-        mixture._outgrown = not wide and members[0].outgrown
         return mixture
-
-
-def _beyond(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Return for each row whether it has a feature beyond those that are standardised."""
-    if rows.dense:
-        return np.asarray((rows.values[:, NARROW:] != 0.0).any(axis=1))
-    own = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
-    wide = (rows.indices[own] >= NARROW) & (rows.values[own] != 0.0)
-    counted = np.concatenate([[0], np.cumsum(wide)])
-    ends = (rows.indptr - rows.indptr[0]).astype(np.int64)
-    return np.asarray(np.diff(counted[ends]) > 0)

@@ -75,8 +75,11 @@ def offsets_of(part: Any, outputs: int) -> Vector:
     >>> offsets_of(linear_part(nr.experts.ScoreAggregate()), 3).tolist()
     [0.0, 0.0, 0.0]
     """
-    offsets: Vector = np.zeros(outputs) + getattr(part, "offset", 0.0)
-    return offsets
+    own = np.asarray(getattr(part, "offset", 0.0), np.float64)
+    if own.ndim == 0:
+        return np.full(outputs, float(own))
+    # Scores that were not there yet have none.
+    return np.pad(own, (0, outputs - len(own)))
 
 
 def words_of(learner: Any) -> str | None:

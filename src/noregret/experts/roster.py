@@ -74,19 +74,17 @@ def wide_members(loss: Loss) -> list[Any]:
 
 
 def score_members() -> list[Any]:
-    """Return the members for several classes.
+    """Return the members for several classes; the last one is for rows that grow wide.
 
     >>> [type(member).__name__ for member in score_members()]
-    ['MatrixDescent', 'Standardized', 'Standardized']
+    ['Standardized', 'Standardized', 'MatrixDescent']
     """
-    first, *others = [MatrixDescent(losses.Softmax()) for _ in range(3)]
-    return [
-        first,
-        *(
-            Standardized(learner, constants=constants, widest=NARROW, certified=False)
-            for learner, constants in zip(others, (1, CONSTANTS), strict=True)
-        ),
+    softmax = losses.Softmax()
+    members: list[Any] = [
+        Standardized(MatrixDescent(softmax), constants=constants, widest=NARROW, certified=False)
+        for constants in (1, CONSTANTS)
     ]
+    return [*members, MatrixDescent(softmax)]
 
 
 def stack_of(loss: Loss) -> MirrorDescent:

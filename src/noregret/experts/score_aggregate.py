@@ -10,11 +10,11 @@ import numpy as np
 from noregret import mirrors
 from noregret.arguments import ArgumentError
 from noregret.arrays import Vector
-from noregret.experts.aggregate import Aggregate
 from noregret.experts.aggregate_certificate import ScoreAggregateCertificate
 from noregret.experts.membership import PROBABILITIES
 from noregret.experts.roster import score_members
 from noregret.experts.score_probabilities import ScoreForecaster
+from noregret.experts.waiting import Waiting
 from noregret.files import store
 from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.foreign_sizes import SizedScoreCertifier
@@ -25,7 +25,7 @@ from noregret.proof.certificate import Certificate
 from noregret.rows.examples import as_scores, as_targets, count_of
 
 
-class ScoreAggregate(Aggregate):
+class ScoreAggregate(Waiting):
     """K learners of several classes in one pass, mixed by their probabilities.
 
     Each round: every member makes scores and learns; the aggregate makes the logarithms of the
@@ -58,13 +58,15 @@ class ScoreAggregate(Aggregate):
 
         Args:
             learners: the members, one or more, each of its own: `MatrixDescent` with `Softmax`,
-                or such a one wrapped by `Standardized` [default: three with `ScaleFree`, plain and
-                standardized with one and with twenty constants].
+                or such a one wrapped by `Standardized` [default: three with `ScaleFree`,
+                standardized with one and with twenty constants, and a plain one for rows with
+                features beyond 512].
             mirror: the map whose class the certificate's floors are about
                 [default: ||m U||_F <= radius, m_i the largest |x_i|].
             blocks: raise the floors by planes under blocks of rows, as in `nr.certify`
                 [default: False].
         """
+        waits = learners is None
         learners = score_members() if learners is None else learners
         for k, learner in enumerate(learners):
             kind = type(_matrix(learner))
@@ -72,6 +74,7 @@ class ScoreAggregate(Aggregate):
                 words = f"learner {k} must be a MatrixDescent with Softmax(), standardized or not"
                 raise ArgumentError("learners", words)
         super().__init__(learners, None, mirror, blocks, PROBABILITIES)
+        self._wait(waits)
 
     @property
     def outputs(self) -> int:
@@ -151,12 +154,18 @@ class ScoreAggregate(Aggregate):
     def _of_members(cls, header: dict[str, Any], loss: Any, members: list[Any], stack: Any) -> Self:
         shape = header["mirror"]
         mirror = None if shape is None else store.component_from_header(shape, mirrors.Mirror)
-        return cls(members, mirror, header["blocks"])
+        aggregate = cls(members, mirror, header["blocks"])
+        waits = header["waits"]
+        if not isinstance(waits, bool) or (waits and not isinstance(members[0], Standardized)):
+            raise ValueError(f"waits is {waits!r}, expected true, of a standardized one, or false")
+        aggregate._wait(waits)
+        return aggregate
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         header, arrays = super()._to_file()
         sized = isinstance(self._book, SizedScoreCertifier)
-        return header | {"mirror": None if sized else header["mirror"]}, arrays
+        shape = None if sized else header["mirror"]
+        return header | {"mirror": shape, "waits": self._waits}, arrays
 
 
 def _matrix(learner: Any) -> Any:
