@@ -45,6 +45,12 @@ def test_an_aggregate_of_the_command_line(
     printed = [" ".join(line.split()) for line in learnt.stdout.splitlines()]
     theorems = [line for line in printed if "loss of any member <=" in line]
     assert len(theorems) == theorems_stated
+    # What is saved of a mixture is more than weights.
+    assert (
+        ("saved model, " in learnt.stdout)
+        == (rate == "mixture")
+        != ("saved weights, " in learnt.stdout)
+    )
     assert all(stated[line] for line in theorems)
     best = next(line for line in printed if line.startswith("best of its members"))
     member = best.split("member ")[-1]

@@ -107,6 +107,8 @@ LEARNERS = {
         lambda: experts.ProbabilityForecaster(2),
         lambda it, x: it.learn(x, SIGNS),
     ),
+    "Mixture": (lambda: nr.Mixture(losses.Logistic()), lambda it, x: it.learn(x, SIGNS)),
+    "ScoreAggregate": (experts.ScoreAggregate, lambda it, x: it.learn(x, [0, 1, 2])),
     "ScoreForecaster": (
         lambda: experts.ScoreForecaster(2),
         lambda it, x: it.learn(_as(x, np.zeros((3, 2, 2))), [0, 1, 0]),

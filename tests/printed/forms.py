@@ -315,7 +315,7 @@ FORMS: dict[str, dict[str, str]] = {
         ),
         "progressive": (r"progressive(?:, first pass)?: accuracy (?P<accuracy>[\d.]+)%.*"),
         "repeating": r"repeating the last label: (?P<share>[\d.]+)% mistakes",
-        "saved": rf"saved weights, (?P<count>{COUNT}) of these examples: accuracy .+",
+        "saved": rf"saved (?:weights|model), (?P<count>{COUNT}) of these examples: accuracy .+",
         "worse": r"much worse than the predictions made on the way: accuracy .+; see .+",
         "no fewer": r"the learner makes no fewer: if the file is sorted, see --shuffle",
         "importance": (

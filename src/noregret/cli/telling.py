@@ -10,6 +10,7 @@ from typing import Any
 
 from noregret.cli.output import CLOSED_PIPE, MENDABLE, OutputLost
 from noregret.cli.writing import to_json
+from noregret.experts.representative import words_of
 from noregret.rounding import exact
 from noregret.runs.facts import (
     closing_lines,
@@ -144,16 +145,18 @@ def conclusion(session: Session, as_json: bool) -> str:
     mixed = "shuffle" in record.reading
     # Only descent for one score keeps an average.
     single = record.spec.update == "descent" and learner.loss.labels != "class"
-    return "\n".join([*lines, *(_saved(saved, mixed, single) if saved else ())])
+    what = "saved weights" if words_of(learner) is None else "saved model"
+    return "\n".join([*lines, *(_saved(saved, what, mixed, single) if saved else ())])
 
 
-def _saved(scores: dict[str, Any], mixed: bool, single: bool) -> Iterator[str]:
-    """Yield what the saved weights are worth, beside the predictions made on the way.
+def _saved(scores: dict[str, Any], what: str, mixed: bool, single: bool) -> Iterator[str]:
+    """Yield what the saved model is worth, beside the predictions made on the way.
 
-    `mixed`: whether the examples were shuffled; `single`: whether an average could be kept.
+    `what`: weights, or a model that has more; `mixed`: whether the examples were shuffled;
+    `single`: whether an average could be kept.
     """
     made, last, average = (scores[name] for name in ("progressive", "last", "average"))
-    yield f"  saved weights, {made['examples']:,.0f} of these examples: {metrics_line(last)}"
+    yield f"  {what}, {made['examples']:,.0f} of these examples: {metrics_line(last)}"
     if average is not None:
         yield f"  their average, by predict --average: {metrics_line(average)}"
     if scores["much_worse"]:

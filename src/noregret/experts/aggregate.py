@@ -78,7 +78,7 @@ class Aggregate(Readable):
     """
 
     #: What `certificate` returns.
-    _certificate: type[Any] = AggregateCertificate
+    _certificate: type[AggregateCertificate] = AggregateCertificate
 
     def __init__(
         self,
@@ -119,8 +119,7 @@ class Aggregate(Readable):
         self._book = self._new_book(mirror, blocks)
         self._broken = ""
         # Learners without a dry run go first, so that a refusal leaves all unchanged.
-        count = len(self.learners)
-        self._order = sorted(range(count), key=lambda k: can_be_asked(self.learners[k]))
+        self._order = sorted(range(len(learners)), key=lambda k: can_be_asked(self.learners[k]))
         #: Whether a failed block can be undone.
         self._copied = undoable(self)
 
@@ -179,8 +178,7 @@ class Aggregate(Readable):
 
     def _linear(self) -> bool:
         """Tell whether predictions are <weights, x>."""
-        plain = self.mixing == LOSSES and self.stack is None
-        return plain and all(map(is_linear, self.learners))
+        return self.mixing == LOSSES and self.stack is None and all(map(is_linear, self.learners))
 
     def _current_weights(self) -> Vector:
         """Return the vector that must be finite in a file: the weights, or else the shares."""
@@ -195,6 +193,10 @@ class Aggregate(Readable):
         of this package cannot be rolled back: once another one refuses rows that it has learnt, the
         aggregate cannot go on, and its certificate is that of the rounds before.
         """
+        return self._learn(X, y, weight)
+
+    def _learn(self, X: Any, y: Any, weight: Any) -> Vector:
+        """Learn the rows; the turn of this thread is taken."""
         if self._broken:
             raise OverflowError(self._broken)
         rows = sound_rows(as_rows(opened(X)), 0)
@@ -219,9 +221,8 @@ class Aggregate(Readable):
             numbers = rows.part(start, stop).stored * len(order) if copied else 0
             Shards.of_tasks(len(order), numbers).each(len(order), learn_one)
             if self.stack is not None:
-                self._learn_member(
-                    len(order), stack_rows(made[:, :-1], self.loss), terms, made, False
-                )
+                stacked = stack_rows(made[:, :-1], self.loss)
+                self._learn_member(len(order), stacked, terms, made, False)
             predictions[part] = self._mix(given, labels[part], weights[part], made)
 
         for start, stop in rows.chunks():
@@ -338,8 +339,7 @@ class Aggregate(Readable):
             # Measured differences stay true, theorems about convex losses do not.
             members = replace(members, bounds=[], broken=members.broken or proof.broken)
         own = {"reach": reach, "blocks": tuple(replace(b, reach=reach) for b in proof.blocks)}
-        found: AggregateCertificate = self._certificate(**vars(proof) | own, members=members)
-        return found
+        return self._certificate(**vars(proof) | own, members=members)
 
     def _reach(self, proof: Certificate) -> float | None:
         """Return the norm of the weights, None where there are none."""

@@ -35,8 +35,8 @@ class Mixture(Waiting):
     second-order learners, of the logistic loss `Aioli` and `Newton`, of the squared loss `Ridge`
     without and with forgetting. Wider rows have `ScaleFree`, `DualAscent` and, where slopes are
     bounded, `CoinBetting`. A last member learns from the predictions of the others. The logistic
-    loss mixes probabilities and loses at most ln K + ln T more than the best of K members in T
-    rounds; other losses are mixed by AdaHedge.
+    loss mixes probabilities and loses at most W (ln K + ln T) more than the best of K members in T
+    rounds, W the largest weight of an example; other losses are mixed by AdaHedge.
 
     Each round: every member predicts and learns, the mixture predicts by their shares, see
     `Aggregate`. It is not linear; `representative` is the member that stands for it.
@@ -97,24 +97,16 @@ class Mixture(Waiting):
         width = {True: ", wide=True", False: ", wide=False", None: ""}[self.wide]
         return f"{self.loss}{width}"
 
-    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
-        """Learn the rows of X one after the other; return the predictions made before each.
-
-        Input that cannot be learnt raises ValueError and leaves all members as they were. If one
-        diverges, OverflowError: the rounds before are kept, by all members.
-        """
+    def _learn(self, X: Any, y: Any, weight: Any) -> Vector:
         if self.wide is not None:
-            return super().learn(X, y, weight)
-        return self._learn_first(X, y, weight)
-
-    def _learn_first(self, X: Any, y: Any, weight: Any) -> Vector:
+            return super()._learn(X, y, weight)
         rows = as_rows(opened(X))
         if len(rows):
             self.wide = rows.width > NARROW
             if self.wide:
                 self._gather()
         try:
-            return super().learn(rows.plain(), y, weight)
+            return super()._learn(rows.plain(), y, weight)
         finally:
             if not self.rounds:
                 # Nothing was learnt: other rows may come first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,15 +114,21 @@ class ProbabilityForecaster(Saved):
         """
         table = self._table(predictions)
         y = as_labels(outcomes, len(table), self.loss)
-        weights = as_weights(weight, len(y))
+        return self._play(probability_rounds, table, Labels(y, as_weights(weight, len(y))), ())
+
+    def _play(
+        self, rounds: Callable[..., int], table: Vector, labels: Labels, shape: tuple[int, ...]
+    ) -> Vector:
+        """Play the rounds of a table on copies of the sums; return forecasts of that shape each."""
+        weights = labels.weight
         if not self.sharing and (at := first_true(weights > 1.0)):
             raise ValueError(
                 f"weight row {at[0]}: {exact(weights[at])}; expected at most 1 with sharing=False"
             )
         require_room(self.rounds, len(table))
-        state, forecasts = MixtureState(*map(np.copy, self._state)), np.empty(len(table))
-        labels = Labels(y, weights)
-        played = probability_rounds(self.loss, self.sharing, table, labels, state, forecasts)
+        state = MixtureState(*map(np.copy, self._state))
+        forecasts = np.empty((len(table), *shape))
+        played = rounds(self.loss, self.sharing, table, labels, state, forecasts)
         if played < len(table):
             raise ValueError(f"predictions row {played}: the losses overflow")
         self._state = state

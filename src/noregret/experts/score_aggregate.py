@@ -23,14 +23,16 @@ from noregret.learners.standardized import Standardized
 from noregret.losses import Softmax
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import as_scores, as_targets, count_of
+from noregret.turns import one_at_a_time
 
 
 class ScoreAggregate(Waiting):
     """K learners of several classes in one pass, mixed by their probabilities.
 
     Each round: every member makes scores and learns; the aggregate makes the logarithms of the
-    mean probabilities, see `ScoreForecaster`. Its loss, `Softmax`, exceeds that of the best member
-    by at most W (ln K + ln T), W the largest weight of an example.
+    mean probabilities, see `ScoreForecaster`. `learn` takes classes 0 to C - 1 and returns the
+    n x C scores made before each row. The loss, `Softmax`, exceeds that of the best member by at
+    most W (ln K + ln T), W the largest weight of an example.
 
     >>> import noregret as nr
     >>> members = [nr.MatrixDescent(nr.losses.Softmax()),
@@ -81,23 +83,22 @@ class ScoreAggregate(Waiting):
         """Number of classes, 0 before it is known."""
         return max(int(_matrix(learner).outputs) for learner in self.learners)
 
+    @one_at_a_time
     def grow(self, outputs: int) -> None:
         """Add classes until there are `outputs`; past losses do not change."""
+        self._grow(outputs)
+
+    def _grow(self, outputs: int) -> None:
         for learner in self.learners:
             _matrix(learner).grow(outputs)
 
-    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
-        """Learn the rows of X one after the other; return the n x K scores made before each.
-
-        y holds classes 0 to K - 1. Input that cannot be learnt raises ValueError and leaves all
-        members as they were. If one diverges, OverflowError: the rounds before are kept, by all.
-        """
+    def _learn(self, X: Any, y: Any, weight: Any) -> Vector:
         if self.outputs:
-            return super().learn(X, y, weight)
+            return super()._learn(X, y, weight)
         try:
             # Every part of the rows is learnt with the classes of all of them.
-            self.grow(max(count_of(as_targets(y, np.size(y), Softmax(), None)), 1))
-            return super().learn(X, y, weight)
+            self._grow(max(count_of(as_targets(y, np.size(y), Softmax(), None)), 1))
+            return super()._learn(X, y, weight)
         finally:
             if not self.rounds:
                 for learner in self.learners:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector, first_true, real_array
-from noregret.experts.probabilities import LARGEST_MARGIN, MixtureState, ProbabilityForecaster
+from noregret.experts.probabilities import LARGEST_MARGIN, ProbabilityForecaster
 from noregret.experts.score_probability_rounds import score_forecasts, score_probability_rounds
 from noregret.losses import Softmax
 from noregret.passes.frame import Labels
-from noregret.proof.ledger import require_room
 from noregret.rounding import exact
 from noregret.rows.examples import as_targets, as_weights
 from noregret.turns import one_at_a_time
@@ -63,19 +62,8 @@ class ScoreForecaster(ProbabilityForecaster):
         """
         table = self._table(predictions)
         y = as_targets(outcomes, len(table), self.loss, table.shape[2])
-        weights = as_weights(weight, len(y))
-        if not self.sharing and (at := first_true(weights > 1.0)):
-            raise ValueError(
-                f"weight row {at[0]}: {exact(weights[at])}; expected at most 1 with sharing=False"
-            )
-        require_room(self.rounds, len(table))
-        state = MixtureState(*map(np.copy, self._state))
-        forecasts, labels = np.empty((len(table), table.shape[2])), Labels(y, weights)
-        played = score_probability_rounds(self.loss, self.sharing, table, labels, state, forecasts)
-        if played < len(table):
-            raise ValueError(f"predictions row {played}: the losses overflow")
-        self._state = state
-        return forecasts
+        labels = Labels(y, as_weights(weight, len(y)))
+        return self._play(score_probability_rounds, table, labels, (table.shape[2],))
 
     def _table(self, predictions: Any) -> Vector:
         table = np.ascontiguousarray(real_array("predictions", predictions), np.float64)
