@@ -55,6 +55,8 @@ def test_shared_moments_change_no_bit(loss: Any, width: int, monkeypatch: Any) -
     monkeypatch.setattr(Mixture, "_mix", noted)
     for start, stop in ((0, 1), (1, 20), (20, 21), (21, 60)):
         mixture.learn(X[start:stop], y[start:stop], weight[start:stop])
+    # No part of the rows was refused and played again in halves.
+    assert [len(table) for table in made] == [1, 19, 1, 39]
     members = narrow_members(loss)
     expected = alone(members, X, y, weight)
     found = np.concatenate(made)
