@@ -93,13 +93,11 @@ def _with_lines(certificate: Certificate, lines: BlockLines) -> Certificate:
 
 
 def _of_parabolas(problem: Problem, rows: int) -> float:
-    parabolas, pending = Parabolas(problem.loss, (problem.radius,)), Pending(1 << 62, rows)
-    given, count = as_rows(problem.rows), len(problem.y)
-    parabolas.widen(given.width)
-    for full in pending.take(given, problem.y, np.ones(count), np.zeros(count)):
-        parabolas.enter(full)
-    curves = parabolas.curves(pending.held(given.width) if len(pending) else None)
-    return with_curves(_certificate(problem), curves).floors(problem.radius)[PARABOLAS]
+    both = BlockCurves(problem.loss)
+    both.pending = Pending(1 << 62, rows)
+    both.parabolas = Parabolas(problem.loss, (problem.radius,))
+    both.add(as_rows(problem.rows), problem.y, np.ones(len(problem.y)))
+    return with_curves(_certificate(problem), both.curves()).floors(problem.radius)[PARABOLAS]
 
 
 def _timed(blocks: BlockLines, rows: Rows, problem: Problem) -> tuple[float, float]:

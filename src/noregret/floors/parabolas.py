@@ -31,7 +31,7 @@ from noregret.losses import Loss
 from noregret.passes.curved_rows import Reach, Sums, Touch, enter_parabolas, predict
 from noregret.passes.dual import held_rows
 from noregret.passes.frame import block
-from noregret.proof.ledger import SIZE, SMALLEST_SIZE
+from noregret.proof.ledger import SIZE, SMALLEST_SIZE, Entry
 from noregret.proof.quadratic import Bend, Quadratic
 from noregret.rows.examples import Rows
 
@@ -98,8 +98,11 @@ class Parabolas:
             self.state[name] = np.pad(one, more, constant_values=filling)
         self.width = width
 
-    def enter(self, full: Held) -> None:
-        """Choose a leader for each radius, and enter the parabolas that touch where it predicts."""
+    def enter(self, full: Held, staying: npt.NDArray[np.bool_] | None = None) -> None:
+        """Choose a leader for each radius, and enter the parabolas that touch where it predicts.
+
+        staying: rows that are in the next block, too, and enter with it [default: none].
+        """
         sizes = self.state["sizes"]
         units = np.empty(full.rows.stored)
         if self.measured:
@@ -111,15 +114,19 @@ class Parabolas:
         rows, scaled = full_rows(full.rows), full_rows(full.rows, units)
         m = np.maximum(sizes, SMALLEST_SIZE)
         point = np.empty(len(full.y))
+        entering = full.weight if staying is None else np.where(staying, 0.0, full.weight)
+        later = 0 if staying is None else int(staying.sum())
         for place, radius in enumerate(self.radii):
             sums, leaders = self._sums(place), self.state["leader"]
             if radius < math.inf:
                 past, start = _past(sums, m), m * leaders[place]
                 leaders[place] = lead(self.loss, block(scaled), full, past, radius, start) / m
             predict(block(scaled), m * leaders[place], full.offset, point)
-            touch = Touch(full.y, full.weight, full.offset, point)
+            touch = Touch(full.y, entering, full.offset, point)
             reach = Reach(radius, self._symmetric(place))
             enter_parabolas(self.loss, block(rows), touch, reach, sums)
+            # They count as rounds when they enter.
+            sums.ledger[Entry.ROUNDS] -= later
 
     def curves(self, pending: Held | None = None) -> list[Quadratic]:
         """Return the parabolas of all rows for each radius.
