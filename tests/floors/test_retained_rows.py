@@ -13,6 +13,7 @@ from noregret.floors.lines import Lines
 from noregret.floors.pending import Pending
 from noregret.floors.planes import Planes
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import PARABOLAS
 from noregret.rows.examples import as_rows
 
 LOGISTIC = nr.losses.Logistic()
@@ -95,9 +96,19 @@ def test_every_parabola_enters_once() -> None:
     assert len(parts.lines.slopes) > 0
     (expected,), (found,) = whole.curves(), parts.curves()
     np.testing.assert_allclose(found.matrix, expected.matrix, rtol=1e-12)
-    np.testing.assert_allclose(found.lines, expected.lines, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.slopes(1.0), expected.slopes(1.0), rtol=1e-12)
     assert found.ledger[Entry.ROUNDS] == expected.ledger[Entry.ROUNDS] == ROWS
-    assert found.bends == pytest.approx(expected.bends, rel=1e-9)
+
+
+def test_labels_far_from_0_cost_no_digits() -> None:
+    """The first block tells how far: sums of squared labels would round away the losses."""
+    X, y, _ = draw()
+    X[:, 2], far = 1.0, 1e3
+    certificate = nr.certify(X, y + far, np.full(ROWS, far), nr.losses.Squared(), blocks=True)
+    best = np.linalg.lstsq(X, y)[0]
+    least = float(((X @ best - y) ** 2).sum())
+    floor = certificate.floors(float(np.linalg.norm(np.add(best, [0.0, 0.0, far]))))[PARABOLAS]
+    assert (1.0 - 5e-8) * least <= floor <= least
 
 
 def test_floors_are_higher_than_if_no_row_stayed(monkeypatch: Any) -> None:
