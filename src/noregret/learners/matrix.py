@@ -140,7 +140,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
             conservative: update on mistakes only [default: False].
             implicit: step by the slopes at the new weights, argmin D(W, W_t) + eta f_t(W)
                 [default: False].
-            blocks: raise the floor by lines under blocks of rows, for 1 to 4 us a row and 3 MB of
+            blocks: raise the floor by lines under blocks of rows, for 2 to 7 us a row and 3 MB of
                 rows held back; or "parabolas", see `nr.certify` [default: False].
         """
         super().__init__(
