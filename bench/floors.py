@@ -3,9 +3,10 @@
 Figures are floors in units of the loss of the best of a class, see `bench.floor_problems`. Nobody
 knows the units of its features in advance: floors have those of the rows so far.
 
-`K` are blocks of that many rows, those that stay from the block before included, with parabolas for the radius B alone, on sparse streams with
-lines; `lines` and `parabolas` are what `blocks="parabolas"` keeps, at blocks of 262,144 features,
-for radii 4, 16 and 64. Times are of these, a row, and of a print. The last line has the median
+`K` are blocks of that many rows, those that stay from the block before included, with parabolas
+for the radius B alone, on sparse streams with lines; `lines` and `parabolas` are what
+`blocks="parabolas"` keeps, at blocks of 262,144 features, for radii 4, 16 and 64. Times are of
+these, a row, and of a print. The last line has the median
 over the streams of how far a floor is below the best, in units of the best. Streams are in the
 folder that NOREGRET_DATA names.
 """
