@@ -176,12 +176,10 @@ class Newton(SecondOrder):
         self, loss: Any, y: float, mass: float, p: float, raw: float, length: float, reach: float
     ) -> tuple[float, float]:
         """Return the second-order expansion at p, or at the implicit step's prediction."""
+        slope = loss.slope(y, raw)
         if self.implicit:
-            # From 0 the search begins with a step of Newton's method from the slope at <w, x>.
-            slope = loss.proximal_slope(y, raw, mass * length, 0.0)
+            slope = loss.proximal_slope(y, raw, mass * length, slope)
             raw = raw - mass * length * slope
-        else:
-            slope = loss.slope(y, raw)
         c = second_derivative(loss, y, raw)
         return mass * c, mass * (c * raw - slope)
 
