@@ -12,6 +12,7 @@ from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjuga
 from noregret.losses.minorants import (
     exponential_quotient,
     least_at_ends,
+    logistic_curvature,
     logistic_quotient,
     one_sided_quotient,
     power_quotient,
@@ -146,7 +147,7 @@ class Logistic(Margin):
         """Return 1/4."""
         return 0.25
 
-    quotient, curvature_below = logistic_quotient, least_at_ends
+    quotient, curvature_below = logistic_quotient, logistic_curvature
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
@@ -168,7 +169,8 @@ class Logistic(Margin):
         high = max(tail / (1.0 + tail), _LEAST_CHANCE)
         # Where the step from `high` lands, which is below the root.
         low = high * (1.0 + (1.0 - high) * max(a, 0.0)) / (1.0 + q * high * (1.0 - high))
-        c = min(max(c, low), high)
+        # A guess above the root is worth nothing.
+        c = max(c, low) if c < high else low
         if a > _LEAST_LOGIT:
             for _ in range(60):
                 odds = 1.0 / (1.0 - c)
