@@ -104,7 +104,7 @@ class SecondOrderEngine(SizedEngine):
         """Return the arrays that the rule keeps from row to row."""
         return Memory(self.state, self.slots, self.triangle, self._ahead, self._room)
 
-    def prediction(self) -> Call:
+    def prediction(self) -> Call | None:
         """Return the kernel that predicts one row, and its first arguments."""
         return second_order.predict_row, (self.rate, self.state, self.slots, self.triangle)
 
