@@ -250,8 +250,8 @@ MATRIX: list[Rule] = [
     ),
     (
         lambda p: p.rate.several() and not p.loss.has_mean_curvature(),
-        "{rate_name} keeps one matrix for all scores and needs a loss with a mean_curvature, which "
-        "{loss_name} has not: use Softmax(), or ScaleFree()",
+        "{rate_name} keeps one matrix for all scores: it needs a loss that defines mean_curvature, "
+        "such as Softmax(), and {loss_name} does not; use ScaleFree() with it",
     ),
     (
         lambda p: p.rate.scaled() and not _bare(p),
