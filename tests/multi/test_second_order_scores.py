@@ -273,7 +273,10 @@ def test_a_row_that_is_refused_changes_nothing(bad: float) -> None:
 
 def test_what_does_not_go_with_it_is_refused() -> None:
     bad: list[tuple[str, dict[str, Any]]] = [
-        (r"such as Softmax\(\), and OneAgainstRest does not; use ScaleFree", {"loss": losses.OneAgainstRest()}),
+        (
+            r"such as Softmax\(\), and OneAgainstRest does not; use ScaleFree",
+            {"loss": losses.OneAgainstRest()},
+        ),
         (r"and MulticlassHinge does not; use ScaleFree", {"loss": losses.MulticlassHinge()}),
         ("belongs to Euclidean", {"mirror": mirrors.Ball(1.0)}),
         ("conservative=False", {"conservative": True}),
