@@ -22,8 +22,17 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.passes.descent import second_order
-from noregret.passes.descent.second_order import Column, Measured, Scalar
+from noregret.passes.descent.second_order import (
+    Column,
+    Measured,
+    Memory,
+    Scalar,
+    forget,
+    give_back,
+    grow_prior,
+    measure_sizes,
+    scatter,
+)
 from noregret.passes.descent.triangle import (
     Room,
     Triangle,
@@ -91,7 +100,7 @@ class SecondOrderScoresRule(Rule):
         loss, scores, pulls = self.loss, memory.scores, memory.pulls
         fetch_ahead(*row)
         shared = _shared(memory)
-        measured = second_order._measure(shared.state, row)
+        measured = measure_sizes(shared.state, row)
         length = _score(self.rate, memory, shared, row, measured)
         norm = row_norm(self.mirror, measured.powers, measured.one_norm)
         value, stop = suffer(loss, memory, label, mass, norm)
@@ -120,10 +129,10 @@ class SecondOrderScoresRule(Rule):
         scaled = _step(memory, row, mass)
         keep = rate.keep()
         if keep < 1.0:
-            second_order._forget(slots, memory.now, width, keep)
+            forget(slots, memory.now, width, keep)
         _enter(memory, row, found, width)
         if keep < 1.0:
-            second_order._give_back(rate, shared, width, keep)
+            give_back(rate, shared, width, keep)
         enter_scores(loss, self.mirror, ledger, played, found.value, False)
         # Upper bound on the sum over the scores: the largest ratio stands for all of them.
         size = mass * loss.slope_mass(played.slope, found.value)
@@ -135,7 +144,7 @@ class SecondOrderScoresRule(Rule):
 def _shared(memory):  # type: ignore[no-untyped-def]
     """Return the arrays of A, with the records of the first score, whose sizes are A's."""
     state = memory.state[0, : memory.now.upper.shape[0]]
-    return second_order.Memory(state, memory.slots, memory.now, memory.ahead, memory.room)
+    return Memory(state, memory.slots, memory.now, memory.ahead, memory.room)
 
 
 @kernel(inline=True)
@@ -152,13 +161,13 @@ def _score(rate, memory, shared, row, measured):  # type: ignore[no-untyped-def]
     first, square = measured.first, 0.0
     if measured.grown > np.uint64(0):
         copy_triangle(memory.now, memory.ahead, width)
-        second_order._grow(rate.ridge() / slots[Scalar.SCALE], shared, row, width)
-        second_order._scatter(room, row)
+        grow_prior(rate.ridge() / slots[Scalar.SCALE], shared, row, width)
+        scatter(room, row)
         reduce_row(memory.ahead, room, first, width)
         for k in range(outputs):
             scores[k], square = sums(memory.ahead.target[k], room, first, width)
     else:
-        second_order._scatter(room, row)
+        scatter(room, row)
         reduce_row(memory.now, room, first, width)
         for k in range(outputs):
             scores[k], square = sums(memory.now.target[k], room, first, width)
@@ -194,5 +203,5 @@ def _enter(memory, row, found, width):  # type: ignore[no-untyped-def]
         pull = memory.pulls[k] / scale
         rotate_target(memory.now.target[k], memory.room, first, width, curve, pull)
     if curve > 0.0:
-        second_order._scatter(memory.room, row)
+        scatter(memory.room, row)
         sweep(memory.now, memory.room, first, width)
