@@ -20,13 +20,21 @@ from noregret.runs.facts import METRICS, left_out, metric, short
 from noregret.runs.progress import Watched
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.learners import make, parse_spec
+from noregret.vocabulary.named import make, parse_spec
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {
-    "sign": ("default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
-    "real": ("default", "ogd", "sgd", "adagrad"),
-    "class": ("softmax", "one-against-rest", "multiclass-hinge", "ogd", "sgd", "perceptron"),
+    "sign": ("default", "scale-free", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
+    "real": ("default", "scale-free", "ogd", "sgd", "adagrad"),
+    "class": (
+        "default",
+        "softmax",
+        "one-against-rest",
+        "multiclass-hinge",
+        "ogd",
+        "sgd",
+        "perceptron",
+    ),
 }
 _COLUMNS = {
     "sign": ("accuracy", "auc", "f1"),

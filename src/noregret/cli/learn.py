@@ -200,7 +200,7 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
 
 def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
-    spec = choices.Spec(**said)
+    spec = choices.Spec(**said).settled()
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
     # Before the input is opened: report wrong options first.
