@@ -200,7 +200,7 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
 
 def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
-    spec = choices.Spec(**said).settled()
+    spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
     # Before the input is opened: report wrong options first.
@@ -210,7 +210,7 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record,
         spec = replace(spec, features=stream.width or given.columns())
         learner = spec.fresh()
     first = Input(found(given.files), reading, rule, on_error=given.errors())
-    return learner, Record(spec, [first]), stream
+    return learner, Record(spec.settled(), [first]), stream
 
 
 def _resumed(

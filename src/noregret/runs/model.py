@@ -311,7 +311,7 @@ class Model(Readable):
         self, inputs: Any, said: dict[str, Any], on_error: str
     ) -> tuple[Learner, Record, Stream]:
         """Return a learner that has seen nothing, its record and its stream."""
-        spec, rule = self._spec.settled(), self._labels or _RULES.get(self._kind, "real")
+        spec, rule = self._spec, self._labels or _RULES.get(self._kind, "real")
         width = spec.features + (said.get("constant") != 0.0) if spec.features else 0
         stream = open_stream(inputs, rule, said | {"on_error": on_error}, None, width)
         if spec.needs_width:
@@ -319,7 +319,7 @@ class Model(Readable):
         reading = DEFAULTS | said
         kept = list(rule) if isinstance(rule, tuple) else rule
         first = Input(found(inputs), reading, kept, on_error=on_error)
-        return spec.make(), Record(spec, [first]), stream
+        return spec.make(), Record(spec.settled(), [first]), stream
 
     def _run(
         self, learner: Learner, record: Record, stream: Stream, passes: int, skip: int

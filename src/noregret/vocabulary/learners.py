@@ -263,14 +263,16 @@ class Spec:
         """Return a learner of several classes, as many as will appear."""
         if self.classes < 0:
             raise ArgumentError("classes", "expected a number above 0", self.classes)
+        reason = "belongs to learners of two classes or of numbers"
         rate = self.rate or self._rate()
         if rate == MIXTURE:
+            self._refuse(reason, "C", "k")
             return self._score_mixture()
         for name, text in (("mirror", self.mirror), ("rate", rate), ("update", self.update)):
             if text.partition(":")[0] not in _OF_SEVERAL[name]:
                 known = ", ".join(_OF_SEVERAL[name])
                 raise ArgumentError(name, f"several classes take one of {known}", text)
-        self._refuse("belongs to learners of two classes or of numbers", "C", "k", "average")
+        self._refuse(reason, "C", "k", "average")
         from noregret.learners import MatrixDescent
 
         return MatrixDescent(
@@ -305,7 +307,6 @@ class Spec:
 
     def _score_mixture(self) -> ScoreAggregate:
         self._refuse_for_mixture()
-        self._refuse(f"the rate {MIXTURE} has no such update", "C", "k")
         if self.loss != SOFTMAX:
             reason = f"the rate {MIXTURE} of several classes takes {SOFTMAX}"
             raise ArgumentError("loss", reason, self.loss)
