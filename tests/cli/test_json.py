@@ -72,7 +72,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 LEARN: dict[str, tuple[str, ...]] = {
-    "two, held out, shuffled": ("--rate", "scale-free", "--holdout", "0.3", "--shuffle", "3", "--passes", "2"),
+    "two, held out, shuffled": (
+        "--rate", "scale-free", "--holdout", "0.3", "--shuffle", "3", "--passes", "2",
+    ),
     "two, averaged": ("--rate", "adaptive", "--average", "--mirror", "p-norm:3"),
     "two, grid": ("--rate", "grid"),
     "two, mixture": (),
@@ -80,7 +82,9 @@ LEARN: dict[str, tuple[str, ...]] = {
     "numbers, mixture": ("--loss", "squared"),
     "hashed, mixture": ("--bits", "9"),
     "two, ascent": ("--loss", "hinge", "--update", "exact", "-C", "0.3"),
-    "two, interactions": ("--rate", "scale-free", "-q", "a*b", "--ignore", "c", "--missing", "refuse"),
+    "two, interactions": (
+        "--rate", "scale-free", "-q", "a*b", "--ignore", "c", "--missing", "refuse",
+    ),
     "several": ("--multiclass", "--target", "kind", "--rate", "scale-free"),
     "several, mixture": (
         "--multiclass", "--target", "kind", "--holdout", "5", "--passes", "2",
@@ -92,7 +96,9 @@ LEARN: dict[str, tuple[str, ...]] = {
         "--rate", "scale-free", "-q", "ww", "--remember", "9", "--id", "tag", "--bits", "9",
     ),
     "svm": ("--mirror", "signed-entropy", "--radius", "2", "--features", "5"),
-    "text": ("--rate", "scale-free", "--text", "note", "--ngram", "2", "--bits", "9", "--target", "-1"),
+    "text": (
+        "--rate", "scale-free", "--text", "note", "--ngram", "2", "--bits", "9", "--target", "-1",
+    ),
 }  # fmt: skip
 
 
