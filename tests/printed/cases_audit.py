@@ -60,6 +60,7 @@ def learnt(random: Random) -> Verdicts:
         "grid": ["--rate", "grid"],
         "classes": ["--multiclass", "--classes", 3],
     }.get(kind, [])
+    options += [] if kind == "grid" else ["--rate", "scale-free"]
     options += [] if kind == "weights" else ["--ignore", "mass"]
     with tempfile.TemporaryDirectory() as folder:
         path, other, model = (Path(folder) / name for name in ("a.csv", "b.csv", "m.nr"))
