@@ -116,7 +116,7 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
 
 
 def test_floor_of_the_current_weights_size_says_so(stream: Path, call: Call) -> None:
-    run = call("learn", stream)
+    run = call("learn", stream, "--rate", "scale-free")
     assert "floor over every u of at most the size of the weights then" in run.stdout
 
 
