@@ -202,14 +202,6 @@ def test_headers_of_files(tmp_path: Path) -> None:
     plain.learn(X, y)
     header, arrays = plain._to_file()
     assert (header["mixing"], header["stacked"]) == ("losses", False)
-    # A file of an earlier version has neither key.
-    store.write(
-        tmp_path / "old.nr",
-        {key: one for key, one in header.items() if key not in ("mixing", "stacked")},
-        arrays,
-    )
-    old: Any = nr.load(tmp_path / "old.nr")
-    assert np.array_equal(old.learn(X, y), plain.learn(X, y)) and old.stack is None
     store.write(tmp_path / "bad.nr", header | {"mixing": "margins"}, arrays)
     with pytest.raises(ValueError, match="mixing must be 'losses' or 'probabilities', got 'mar"):
         nr.load(tmp_path / "bad.nr")

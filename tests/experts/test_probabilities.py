@@ -318,9 +318,13 @@ def test_cuts_and_files_change_no_bit(sharing: bool, tmp_path: Path) -> None:
     assert np.array_equal(np.concatenate(pieces), made)
     assert str(broken.certificate()) == str(unbroken.certificate())
     assert [a.tobytes() for a in broken._state] == [a.tobytes() for a in unbroken._state]
-    broken._state.logs[:] += 0.01
+    broken._state.shares[:] += 0.01
     broken.save(tmp_path / "p.nr")
-    with pytest.raises(ValueError, match="not those of shares that sum to 1"):
+    with pytest.raises(ValueError, match="shares does not sum to 1"):
+        nr.load(tmp_path / "p.nr")
+    broken._state.shares[:] = 2.0, 0.0, -1.0
+    broken.save(tmp_path / "p.nr")
+    with pytest.raises(ValueError, match="numbers that are not above 0"):
         nr.load(tmp_path / "p.nr")
 
 

@@ -101,7 +101,7 @@ def test_members_that_are_outgrown_by_and_by(tmp_path: Path, loss: str) -> None:
     model = nr.Model(loss, rate="mixture").learn([*given[:59], (half, given[0][1])])
     model.learn([*given[60:119], (wide, given[0][1])], holdout=60)
     assert not model.learner.outgrown and not model.learner.wide
-    assert [member.outgrown for member in model.learner.learners[:-1]].count(True) >= 2
+    assert [member.outgrown for member in model.learner.learners[:-1]].count(True) >= 1
     made = scored(model, seen)
     close(made, model.predict(seen))
     assert abs(made[-1, 0] - made[-2, 0]) > 1e-3

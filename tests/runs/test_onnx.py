@@ -163,9 +163,11 @@ def test_a_mixture_of_many_features_and_one_that_was_outgrown(tmp_path: Path) ->
     assert model.learner.wide
     same(model, tmp_path / "m.onnx", asked)
     model = nr.Model(rate="mixture").learn(write_csv(tmp_path / "a.csv", shown[:100]))
-    assert model.learner.learners[4].outgrown is False
+    newton = model.learner.learners[3]
+    assert newton.outgrown is False
     model.learn(write_csv(tmp_path / "b.csv", shown[100:300]))
-    assert model.learner.learners[4].outgrown and not model.learner.outgrown
+    newton = model.learner.learners[3]
+    assert newton.outgrown and not model.learner.outgrown
     same(model, tmp_path / "m.onnx", asked)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NoReturn, Self
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
 from noregret import mirrors
 from noregret.arrays import Matrix, Vector
 from noregret.experts.aggregate_certificate import AggregateCertificate
-from noregret.experts.aggregate_file import kind_of, members_from_file, members_to_file
+from noregret.experts.aggregate_file import (
+    check_loaded,
+    kind_of,
+    members_from_file,
+    members_to_file,
+)
 from noregret.experts.forecaster import Forecaster
 from noregret.experts.membership import (
     LOSSES,
@@ -21,6 +26,7 @@ from noregret.experts.membership import (
     can_be_asked,
     check_width,
     is_linear,
+    mixed_weights,
     require_labels,
     require_mixing,
     require_weights,
@@ -39,6 +45,9 @@ from noregret.rows.sealed import opened
 from noregret.shards import Shards
 from noregret.turns import one_at_a_time
 from noregret.visible import Readable
+
+#: How a learner learns rows: called with their labels, and with their weights if there are any.
+Way: TypeAlias = Callable[..., Any]
 
 
 class Aggregate(Readable):
@@ -165,16 +174,7 @@ class Aggregate(Readable):
     @property
     def weights(self) -> Vector:
         """The mixed weights of the coming round, if all members predict by weights alone."""
-        if self.mixing == PROBABILITIES or self.stack is not None:
-            how = "mixes probabilities" if self.mixing == PROBABILITIES else "has a stack"
-            raise ValueError(f"an aggregate that {how} is not linear: read `shares` and `members`")
-        if not self._linear():
-            raise ValueError("a learner of the aggregate predicts by more than weights")
-        mixed = np.zeros(self.dimension)
-        for share, learner in zip(self.shares, self.learners, strict=True):
-            weights = learner.weights
-            mixed[: len(weights)] += share * weights
-        return mixed
+        return mixed_weights(self)
 
     def _linear(self) -> bool:
         """Tell whether predictions are <weights, x>."""
@@ -197,35 +197,36 @@ class Aggregate(Readable):
 
     def _learn(self, X: Any, y: Any, weight: Any) -> Vector:
         """Learn the rows; the turn of this thread is taken."""
-        if self._broken:
-            raise OverflowError(self._broken)
+        self._require_whole()
         rows = sound_rows(as_rows(opened(X)), 0)
         labels = self._as_labels(y, len(rows))
         weights = as_weights(weight, len(rows))
         if weight is not None:
             self._check_members()
         self._check_width(rows)
-        shape, order, copied = self._shape(labels), self._order, self._copied
-        predictions = np.empty((len(rows), *shape))
+        order, copied = self._order, self._copied
+        predictions = np.empty((len(rows), *self._shape(labels)))
 
         def play(start: int, stop: int) -> None:
-            part, given = slice(start, stop), rows.part(start, stop).plain()
-            made = np.empty((stop - start, len(self.members), *shape))
+            part, given = slice(start, stop), rows.part(start, stop)
+            made = np.empty((stop - start, len(self.members), *predictions.shape[1:]))
             terms = (labels[part],) if weight is None else (labels[part], weights[part])
+            ways = self._ways(given, weights[part])
 
             def learn_one(place: int, _: int) -> None:
                 k = order[place]
-                self._learn_member(k, given, terms, made, start == 0 and place == 0)
+                self._learn_member(k, ways[k], terms, made, start == 0 and place == 0)
 
             # Learners that cannot be undone learn one after the other, until one refuses.
-            numbers = rows.part(start, stop).stored * len(order) if copied else 0
-            Shards.of_tasks(len(order), numbers).each(len(order), learn_one)
+            Shards.of_tasks(len(order), given.stored * len(order) * copied).each(
+                len(order), learn_one
+            )
             if self.stack is not None:
-                stacked = stack_rows(made[:, :-1], self.loss)
+                stacked = partial(self.stack.learn, stack_rows(made[:, :-1], self.loss))
                 self._learn_member(len(order), stacked, terms, made, False)
-            predictions[part] = self._mix(given, labels[part], weights[part], made)
+            predictions[part] = self._mix(given.plain(), labels[part], weights[part], made)
 
-        for start, stop in rows.chunks():
+        for start, stop in self._pieces(rows):
             if copied:
                 learn_or_undo(lambda a, b: self._marked(rows.part(a, b)), start, stop, play)
             else:
@@ -258,12 +259,20 @@ class Aggregate(Readable):
         # The mixer and the book play on copies of their arrays: attributes are all that changes.
         return with_attributes((self, self._mixer, self._book), self._marked(rows))
 
+    def _pieces(self, rows: Rows) -> Iterator[tuple[int, int]]:
+        """Yield the start and the stop of parts of limited size."""
+        return rows.chunks()
+
+    def _ways(self, rows: Rows, weights: Vector) -> list[Way]:
+        """Return how each learner learns these rows, given their labels and weights."""
+        return [partial(learner.learn, rows.plain()) for learner in self.learners]
+
     def _learn_member(
-        self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
+        self, k: int, learn: Way, terms: tuple[Vector, ...], made: Matrix, first: bool
     ) -> None:
         """Let a member learn rows, the `first` of all or not, and write down its predictions."""
         try:
-            learnt = self.members[k].learn(rows, *terms)
+            learnt = learn(*terms)
         except (OverflowError, ValueError) as error:
             if isinstance(error, ValueError) and first:
                 raise
@@ -300,6 +309,10 @@ class Aggregate(Readable):
         for learner in self.learners:
             check_width(learner, rows)
 
+    def _require_whole(self) -> None:
+        if self._broken:
+            raise OverflowError(self._broken)
+
     def _refuse(self, reason: str, error: Exception) -> NoReturn:
         if not self._copied:
             self._broken = reason
@@ -307,12 +320,15 @@ class Aggregate(Readable):
 
     def predict(self, X: Any) -> Vector:
         """Return the mixed prediction for each row, with the shares of the coming round."""
-        rows = sound_rows(as_rows(opened(X)), 0).plain()
-        made = np.stack([learner.predict(rows) for learner in self.learners], axis=1)
+        made = np.stack(self._predictions(sound_rows(as_rows(opened(X)), 0)), axis=1)
         if self.stack is not None:
             last = self.stack.predict(stack_rows(made, self.loss))
             made = np.column_stack([made, last])
         return self._mixer.forecast(made)
+
+    def _predictions(self, rows: Rows) -> list[Vector]:
+        """Return what each learner predicts for sound rows."""
+        return [learner.predict(rows.plain()) for learner in self.learners]
 
     @property
     def blocks(self) -> bool | str:
@@ -333,13 +349,7 @@ class Aggregate(Readable):
             the floor of a small or large class is lower, and found sooner [default: True].
         """
         proof = self._book.certificate(thorough)
-        reach = self._reach(proof)
-        members = replace(self._mixer.certificate(), competitor="member", first=1)
-        if proof.broken is not None:
-            # Measured differences stay true, theorems about convex losses do not.
-            members = replace(members, bounds=[], broken=members.broken or proof.broken)
-        own = {"reach": reach, "blocks": tuple(replace(b, reach=reach) for b in proof.blocks)}
-        return self._certificate(**vars(proof) | own, members=members)
+        return self._certificate.joined(proof, self._mixer.certificate(), self._reach(proof))
 
     def _reach(self, proof: Certificate) -> float | None:
         """Return the norm of the weights, None where there are none."""
@@ -354,8 +364,7 @@ class Aggregate(Readable):
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         """Return the header and the arrays of a file."""
-        if self._broken:
-            raise OverflowError(self._broken)
+        self._require_whole()
         called = map(self._name, range(len(self.members)))
         headers, arrays = members_to_file(dict(zip(called, self.members, strict=True)))
         mixer, own = self._mixer._to_file()
@@ -373,20 +382,10 @@ class Aggregate(Readable):
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        members, own = members_from_file(header["learners"], arrays)
-        # Files of earlier versions have neither key: they mixed losses, without a stack.
-        mixing, stacked = header.get("mixing", LOSSES), header.get("stacked", False)
-        if not isinstance(stacked, bool):
-            raise ValueError(f"stacked is {stacked!r}, expected true or false")
-        stack = members.pop() if stacked and members else None
-        mixer = cls._mixer_of(mixing)._from_file(header["mixer"], own)
+        members, stack, own = members_from_file(header, arrays)
+        mixer = cls._mixer_of(header["mixing"])._from_file(header["mixer"], own)
         aggregate = cls._of_members(header, mixer.loss, members, stack)
-        if mixing != aggregate.mixing:
-            raise ValueError(f"mixing is {mixing!r}, expected {aggregate.mixing!r}")
-        if mixer.experts != len(aggregate.members):
-            raise ValueError(f"{mixer.experts} shares for {len(aggregate.members)} learners")
-        if not np.isfinite(arrays["gradient"]).all():
-            raise ValueError("the gradient is not that of a learner")
+        check_loaded(aggregate, mixer, header, arrays)
         aggregate._mixer = mixer
         aggregate._book.restore(arrays)
         return aggregate
@@ -397,4 +396,4 @@ class Aggregate(Readable):
     ) -> Self:
         """Return the aggregate of a file with members that were loaded."""
         mirror = store.component_from_header(header["mirror"], mirrors.Mirror)
-        return cls(members, loss, mirror, header["blocks"], header.get("mixing", LOSSES), stack)
+        return cls(members, loss, mirror, header["blocks"], header["mixing"], stack)

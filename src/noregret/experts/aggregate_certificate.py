@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.learners.matrix_certificate import MatrixCertificate
@@ -21,6 +21,19 @@ class AggregateCertificate(Certificate):
     """
 
     members: ExpertCertificate = field(kw_only=True)
+
+    @classmethod
+    def joined(cls, proof: Certificate, mixer: ExpertCertificate, reach: float | None) -> Self:
+        """Return the certificate of the mixed predictions with that of what mixed them.
+
+        reach: the norm of the weights that stand for the aggregate, None where there are none.
+        """
+        members = replace(mixer, competitor="member", first=1)
+        if proof.broken is not None:
+            # Measured differences stay true, theorems about convex losses do not.
+            members = replace(members, bounds=[], broken=members.broken or proof.broken)
+        own = {"reach": reach, "blocks": tuple(replace(b, reach=reach) for b in proof.blocks)}
+        return cls(**vars(proof) | own, members=members)
 
     @property
     def bounds(self) -> list[Statement]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from noregret.arrays import Vector
 from noregret.learners.files import KINDS, learner_of
@@ -37,12 +39,28 @@ def members_to_file(
 
 
 def members_from_file(
-    headers: Sequence[dict[str, Any]], arrays: Mapping[str, Vector]
-) -> tuple[list[Any], dict[str, Vector]]:
-    """Return the members of a file, and the arrays of what mixes them."""
+    header: Mapping[str, Any], arrays: Mapping[str, Vector]
+) -> tuple[list[Any], Any, dict[str, Vector]]:
+    """Return the learners of a file, the stack or None, and the arrays of what mixes them."""
+    headers, stacked = header["learners"], header["stacked"]
+    if not isinstance(stacked, bool):
+        raise ValueError(f"stacked is {stacked!r}, expected true or false")
     under: dict[str, dict[str, Vector]] = {}
     for name, array in arrays.items():
         owner, _, short = name.partition("/")
         under.setdefault(owner, {})[short] = array
     members = [learner_of(each, under.get(f"learner{k}", {})) for k, each in enumerate(headers)]
-    return members, under.get("mixer", {})
+    stack = members.pop() if stacked and members else None
+    return members, stack, under.get("mixer", {})
+
+
+def check_loaded(
+    aggregate: Any, mixer: Any, header: Mapping[str, Any], arrays: Mapping[str, Vector]
+) -> None:
+    """Refuse what mixes members, or a gradient, that is not that of an aggregate."""
+    if header["mixing"] != aggregate.mixing:
+        raise ValueError(f"mixing is {header['mixing']!r}, expected {aggregate.mixing!r}")
+    if mixer.experts != len(aggregate.members):
+        raise ValueError(f"{mixer.experts} shares for {len(aggregate.members)} learners")
+    if not np.isfinite(arrays["gradient"]).all():
+        raise ValueError("the gradient is not that of a learner")

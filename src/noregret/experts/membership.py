@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
+from noregret.arrays import Vector
 from noregret.learners.files import KINDS
 from noregret.losses import Logistic, Loss
 from noregret.rows.examples import Rows
@@ -92,3 +95,17 @@ def is_linear(learner: Any) -> bool:
     if parts is None or parts.clip is not None:
         return False
     return not parts.rate.corrects(parts.loss.labels)
+
+
+def mixed_weights(aggregate: Any) -> Vector:
+    """Return the shares times the weights of the learners, or refuse what is not linear."""
+    if aggregate.mixing == PROBABILITIES or aggregate.stack is not None:
+        how = "mixes probabilities" if aggregate.mixing == PROBABILITIES else "has a stack"
+        raise ValueError(f"an aggregate that {how} is not linear: read `shares` and `members`")
+    if not is_linear(aggregate):
+        raise ValueError("a learner of the aggregate predicts by more than weights")
+    mixed = np.zeros(aggregate.dimension)
+    for share, learner in zip(aggregate.shares, aggregate.learners, strict=True):
+        weights = learner.weights
+        mixed[: len(weights)] += share * weights
+    return mixed

@@ -31,9 +31,9 @@ LARGEST_MARGIN = 1e300
 
 
 class MixtureState(NamedTuple):
-    """ln v_k and the summed loss of each expert, and the sums by `MixtureSum`."""
+    """The share v_k and the summed loss of each expert, and the sums by `MixtureSum`."""
 
-    logs: Vector
+    shares: Vector
     totals: Vector
     book: Vector
 
@@ -78,14 +78,14 @@ class ProbabilityForecaster(Saved):
     _FIELDS = (
         Setting("experts"),
         Setting("sharing"),
-        *(Array(name, f"_state.{name}") for name in ("logs", "totals", "book")),
+        *(Array(name, f"_state.{name}") for name in ("shares", "totals", "book")),
     )
 
     def __init__(self, experts: int, sharing: bool = True) -> None:
         self.experts, self.sharing, self.loss = as_count("experts", experts), sharing, Logistic()
         if not isinstance(sharing, bool):
             raise ValueError(f"sharing must be True or False, got {sharing!r}")
-        equal = np.full(self.experts, -math.log(self.experts))
+        equal = np.full(self.experts, 1.0 / self.experts)
         self._state = MixtureState(equal, np.zeros(self.experts), np.zeros(len(MixtureSum)))
 
     @property
@@ -96,13 +96,13 @@ class ProbabilityForecaster(Saved):
     @property
     def weights(self) -> Vector:
         """The shares v of the coming round."""
-        return np.exp(self._state.logs)
+        return self._state.shares.copy()
 
     def forecast(self, predictions: Any) -> Vector:
         """Return the mixed margin for each row of margins, with the shares of the coming round."""
         table = self._table(predictions)
         forecasts = np.empty(len(table))
-        probability_forecasts(self.loss, self._state.logs, table, forecasts)
+        probability_forecasts(self.sharing, table, self._state, forecasts)
         return forecasts
 
     @one_at_a_time
@@ -175,6 +175,10 @@ class ProbabilityForecaster(Saved):
         return run.state("mixed probabilities, W (ln K + ln T)", reference, value)
 
     def _check_loaded(self) -> None:
-        """Refuse shares that do not sum to 1."""
-        if not abs(float(self.weights.sum()) - 1.0) <= 1e-6:
-            raise ValueError("logs are not those of shares that sum to 1")
+        """Refuse what are no shares: numbers above 0, without sharing 0 too, that sum to 1."""
+        shares = self._state.shares
+        lowest = float(shares.min())
+        if not (lowest >= 0.0 if not self.sharing else lowest > 0.0):
+            raise ValueError("shares holds numbers that are not above 0")
+        if not abs(float(shares.sum()) - 1.0) <= 1e-6:
+            raise ValueError("shares does not sum to 1")

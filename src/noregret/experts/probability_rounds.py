@@ -1,6 +1,7 @@
 """The loop that mixes probabilities, and the running sums from which its certificate is read.
 
-Shares v_k are kept as logarithms that sum to ln 1 = 0: a share that is negligible now is not lost.
+A share that is given back never falls below 1/((t + 1) K) after t rounds, so that shares are kept
+as they are, not as logarithms.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from noregret.elementary import exp, log1p_unit
+from noregret.elementary import exp, log, log1p_unit
 from noregret.jit import add_compensated, kernel
 
 #: A round is refused if the losses so far, or a product in their certificate, could overflow.
 LARGEST_SUM = 1e302
+#: Mean chances down to this are sums of products that do not underflow.
+LEAST_CHANCE = 1e-290
 
 
 class MixtureSum(IntEnum):
@@ -41,44 +44,72 @@ def log_sum(terms):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(np.uint64(terms.shape[0])):
         total += exp(terms[k] - top)
-    return top + np.log(total)
+    return top + log(total)
 
 
 @kernel(inner=True)
-def mixed_margin(loss, logs, row, sides):  # type: ignore[no-untyped-def]
+def mixed_margin(state, sharing, row, sides):  # type: ignore[no-untyped-def]
     """Return p = ln sum_k v_k s(p_k) - ln sum_k v_k s(-p_k), s(p) = 1 / (1 + e^-p).
 
     -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for -1. They are written to
     `sides`, those for +1 first; both are the loss at |p| and the part of p that is on the wrong
-    side. The third row of `sides` is scratch.
+    side. The other rows of `sides` are scratch.
     """
-    least, most, terms = np.inf, -np.inf, sides[2]
+    shares, least, most, up, down = state.shares, np.inf, -np.inf, 0.0, 0.0
     for k in range(np.uint64(row.shape[0])):
         p = row[k]
-        least, most = min(least, p), max(most, p)
-        near = loss.value(1.0, abs(p))
+        tail = exp(-abs(p))
+        near, likely = log1p_unit(tail), shares[k] / (1.0 + tail)
         sides[0, k] = near + max(-p, 0.0)
         sides[1, k] = near + max(p, 0.0)
-        terms[k] = logs[k] - sides[0, k]
-    up = log_sum(terms)
-    for k in range(np.uint64(row.shape[0])):
-        terms[k] = logs[k] - sides[1, k]
-    return min(max(up - log_sum(terms), least), most)
+        up += likely if p > 0.0 else tail * likely
+        down += tail * likely if p > 0.0 else likely
+        least, most = min(least, p), max(most, p)
+    if min(up, down) > LEAST_CHANCE:
+        p = log(up / down)
+    else:
+        # All experts are all but certain of one label: products would underflow.
+        logs = sides[2]
+        log_shares(state, sharing, logs)
+        for k in range(np.uint64(row.shape[0])):
+            sides[3, k] = logs[k] - sides[0, k]
+            logs[k] -= sides[1, k]
+        p = log_sum(sides[3]) - log_sum(logs)
+    return min(max(p, least), most)
 
 
 @kernel(inner=True)
-def _learn(logs, costs, count, sharing):  # type: ignore[no-untyped-def]
-    """Set v_k <- v_k e^(-costs_k) / sum, then v_k <- (1 - a) v_k + a / K with a = 1/(count + 1)."""
-    for k in range(np.uint64(logs.shape[0])):
-        logs[k] -= costs[k]
-    total = log_sum(logs)
-    kept = -np.log1p(1.0 / count)
-    given = -np.log(logs.shape[0] * (count + 1.0))
-    for k in range(np.uint64(logs.shape[0])):
-        logs[k] -= total
+def log_shares(state, sharing, logs):  # type: ignore[no-untyped-def]
+    """Write ln v_k: without sharing from the losses, since e^(-losses) may have vanished."""
+    shares, totals = state.shares, state.totals
+    best = np.uint64(0)
+    for k in range(np.uint64(totals.shape[0])):
+        best = np.uint64(k) if totals[k] < totals[best] else best
+    for k in range(np.uint64(totals.shape[0])):
         if sharing:
-            mine = logs[k] + kept
-            logs[k] = max(mine, given) + log1p_unit(exp(-abs(mine - given)))
+            logs[k] = log(shares[k])
+        else:
+            logs[k] = (totals[best] - totals[k]) + log(shares[best])
+
+
+@kernel(inner=True)
+def _learn(shares, costs, part, count, sharing):  # type: ignore[no-untyped-def]
+    """Set v_k <- v_k e^(-part costs_k) / sum, then v_k <- (1 - a) v_k + a / K, a = 1/(count + 1).
+
+    Without sharing `costs` are all that were ever charged, and v_k is e^(-costs_k) / sum: a share
+    that vanishes comes back.
+    """
+    least, total = np.inf, 0.0
+    for k in range(np.uint64(costs.shape[0])):
+        least = min(least, costs[k])
+    for k in range(np.uint64(costs.shape[0])):
+        before = shares[k] if sharing else 1.0
+        shares[k] = before * exp(part * (least - costs[k]))
+        total += shares[k]
+    kept = count / (count + 1.0) if sharing else 1.0
+    given = (1.0 - kept) / shares.shape[0]
+    for k in range(np.uint64(shares.shape[0])):
+        shares[k] = kept * (shares[k] / total) + given
 
 
 @kernel(inner=True)
@@ -97,18 +128,18 @@ def enter_mixture(book, value, size, weight, most):  # type: ignore[no-untyped-d
 
 @kernel(inner=True)
 def charge(state, own, weight, sharing):  # type: ignore[no-untyped-def]
-    """Charge the experts for a round that is in the book; `own` are their losses, overwritten.
+    """Charge the experts for a round that is in the book; `own` are their losses.
 
     A round of weight 0 tells nothing: neither losses nor shares move.
     """
     if weight > 0.0:
         book = state.book
         book[MixtureSum.WEIGHED] += 1.0
-        part = weight / book[MixtureSum.LARGEST_WEIGHT] if sharing else weight
         for k in range(np.uint64(own.shape[0])):
             state.totals[k] += weight * own[k]
-            own[k] *= part
-        _learn(state.logs, own, book[MixtureSum.WEIGHED], sharing)
+        part = weight / book[MixtureSum.LARGEST_WEIGHT] if sharing else 1.0
+        costs = own if sharing else state.totals
+        _learn(state.shares, costs, part, book[MixtureSum.WEIGHED], sharing)
 
 
 @kernel
@@ -119,11 +150,10 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
     without sharing. Returns the rounds played: it stops before one whose losses overflow, with the
     book of the rounds before it.
     """
-    logs = state.logs
-    own, sides = np.empty(predictions.shape[1]), np.empty((3, predictions.shape[1]))
+    own, sides = np.empty(predictions.shape[1]), np.empty((4, predictions.shape[1]))
     for t in range(predictions.shape[0]):
         row, y, weight = predictions[t], labels.y[t], labels.weight[t]
-        p = mixed_margin(loss, logs, row, sides)
+        p = mixed_margin(state, sharing, row, sides)
         value = weight * loss.value(y, p)
         size = value
         for k in range(np.uint64(row.shape[0])):
@@ -137,8 +167,8 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
 
 
 @kernel
-def probability_forecasts(loss, logs, predictions, forecasts):  # type: ignore[no-untyped-def]
+def probability_forecasts(sharing, predictions, state, forecasts):  # type: ignore[no-untyped-def]
     """Mix the rows of margins with the same shares."""
-    sides = np.empty((3, predictions.shape[1]))
+    sides = np.empty((4, predictions.shape[1]))
     for t in range(predictions.shape[0]):
-        forecasts[t] = mixed_margin(loss, logs, predictions[t], sides)
+        forecasts[t] = mixed_margin(state, sharing, predictions[t], sides)

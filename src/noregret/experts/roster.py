@@ -21,8 +21,8 @@ NARROW, PAIRS = 512, 128
 CONSTANTS, STRENGTH = 20, 3.0
 #: The scale of the member with a rate for each feature.
 QUICK = 2.0
-#: Of the newest rows the forgetting members weigh about 100 and 20.
-FORGETTING = (0.99, 0.95)
+#: Of the newest rows the forgetting member weighs about 20.
+FORGETTING = 0.95
 PRIOR = 0.01
 
 
@@ -30,12 +30,14 @@ def narrow_members(loss: Loss) -> list[Any]:
     """Return the members for rows of few features; the last one is for rows that grow wide.
 
     >>> from noregret import losses
-    >>> [member.learner.rate.forgetting for member in narrow_members(losses.Squared())[2:5]]
-    [1.0, 0.99, 0.95]
+    >>> [type(member.learner.rate).__name__ for member in narrow_members(losses.Squared())[:-1]]
+    ['ScaleFree', 'Ridge', 'Ridge']
     """
     plain = rates.ScaleFree()
+    # Ridge regression does for the squared loss what one constant does for others.
+    once = [] if type(loss) is losses.Squared else [_standardized(loss, plain, NARROW)]
     members = [
-        _standardized(loss, plain, NARROW),
+        *once,
         _standardized(loss, plain, NARROW, CONSTANTS),
         *(_standardized(loss, rate, NARROW) for rate in _by_coordinate(loss)),
         *(_standardized(loss, rate, PAIRS) for rate in second_order(loss)),
@@ -52,9 +54,7 @@ def _by_coordinate(loss: Loss) -> Sequence[Rate]:
 def second_order(loss: Loss) -> Sequence[Rate]:
     """Return the second-order rates that suit a loss, none for a loss without curvature."""
     if type(loss) is losses.Squared:
-        return [rates.Ridge(PRIOR), *(rates.Ridge(PRIOR, forgetting=one) for one in FORGETTING)]
-    if type(loss) is losses.Logistic:
-        return [rates.Aioli(), rates.Newton()]
+        return [rates.Ridge(PRIOR), rates.Ridge(PRIOR, forgetting=FORGETTING)]
     return [] if rates.Newton().refused_loss(loss) else [rates.Newton()]
 
 

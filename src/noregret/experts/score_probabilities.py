@@ -50,7 +50,7 @@ class ScoreForecaster(ProbabilityForecaster):
         """Return the mixed scores, n x C, for each row of K x C scores."""
         table = self._table(predictions)
         forecasts = np.empty((table.shape[0], table.shape[2]))
-        score_forecasts(self.loss, self._state.logs, table, forecasts)
+        score_forecasts(self.loss, self.sharing, table, self._state, forecasts)
         return forecasts
 
     @one_at_a_time

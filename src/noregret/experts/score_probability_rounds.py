@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.experts.probability_rounds import LARGEST_SUM, charge, enter_mixture, log_sum
+from noregret.experts.probability_rounds import (
+    LARGEST_SUM,
+    charge,
+    enter_mixture,
+    log_shares,
+    log_sum,
+)
 from noregret.jit import kernel
 
 
@@ -13,7 +19,7 @@ def mixed_scores(loss, logs, table, terms, slopes, mixed):  # type: ignore[no-un
     """Write s_c = ln sum_k v_k p_k(c), p_k the probabilities of expert k's scores.
 
     ln p_k(c) is its score less the level ln sum_j e^(s_kj), read from the loss of its largest
-    score, where nothing cancels. `terms` is scratch: a row a class.
+    score, where nothing cancels. `logs`: ln v_k; `terms` is scratch: a row a class.
     """
     experts, classes = np.uint64(table.shape[0]), np.uint64(table.shape[1])
     for k in range(experts):
@@ -40,7 +46,8 @@ def score_probability_rounds(loss, sharing, predictions, labels, state, forecast
     terms = np.empty((classes, experts))
     for t in range(predictions.shape[0]):
         table, y, weight = predictions[t], labels.y[t], labels.weight[t]
-        mixed_scores(loss, state.logs, table, terms, slopes, forecasts[t])
+        log_shares(state, sharing, own)
+        mixed_scores(loss, own, table, terms, slopes, forecasts[t])
         value = weight * loss.value_and_slopes(y, forecasts[t], slopes)
         size = value
         for k in range(np.uint64(experts)):
@@ -53,9 +60,10 @@ def score_probability_rounds(loss, sharing, predictions, labels, state, forecast
 
 
 @kernel
-def score_forecasts(loss, logs, predictions, forecasts):  # type: ignore[no-untyped-def]
+def score_forecasts(loss, sharing, predictions, state, forecasts):  # type: ignore[no-untyped-def]
     """Mix the rows of scores with the same shares."""
     experts, classes = predictions.shape[1], predictions.shape[2]
-    terms, slopes = np.empty((classes, experts)), np.empty(classes)
+    terms, slopes, logs = np.empty((classes, experts)), np.empty(classes), np.empty(experts)
+    log_shares(state, sharing, logs)
     for t in range(predictions.shape[0]):
         mixed_scores(loss, logs, predictions[t], terms, slopes, forecasts[t])

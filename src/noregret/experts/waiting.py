@@ -1,22 +1,26 @@
-"""A learner that waits until rows are too wide for the others to standardise them."""
+"""Learners that see rows by the same moments, and one that waits for rows too wide for these."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret.arrays import Matrix, Vector
-from noregret.experts.aggregate import Aggregate
+from noregret.experts.aggregate import Aggregate, Way
 from noregret.experts.roster import NARROW
-from noregret.rows.examples import Rows, as_rows
+from noregret.learners.standardized import Standardized
+from noregret.learners.standardized_fields import beyond
+from noregret.rows.examples import CHUNK, Rows
 
 
 class Waiting(Aggregate):
-    """An aggregate whose last learner may wait: it sees no feature before a row is too wide.
+    """An aggregate that standardises rows once for all of its learners that see them so.
 
-    The first learner is a `Standardized` then, which knows whether a row was.
+    Its last learner may wait: it sees no feature before a row is too wide to be standardised. The
+    first learner is a `Standardized` then, which knows whether a row was.
 
     >>> import noregret as nr
     >>> mixture = nr.Mixture(nr.losses.Hinge())
@@ -29,37 +33,72 @@ class Waiting(Aggregate):
     _waits = _outgrown = False
 
     def _wait(self, waits: bool) -> None:
-        """Let the last learner wait until rows are too wide, or not."""
+        """Let the last learner wait until rows are too wide, or not; share moments."""
         self._waits = waits
         self._outgrown = waits and bool(self.learners[0].outgrown)
+        #: The learners that standardise, by their places: all see rows by the moments of the first.
+        self._seeing: dict[int, Standardized] = {
+            k: one for k, one in enumerate(self.learners) if waits and isinstance(one, Standardized)
+        }
+        for one in self._seeing.values():
+            one.view.share(self.learners[0].view)
 
     @property
     def outgrown(self) -> bool:
         """Whether a row had a feature beyond 512: the members that standardise see none then."""
         return self._outgrown
 
-    def _learn_member(
-        self, k: int, rows: Any, terms: tuple[Vector, ...], made: Matrix, first: bool
-    ) -> None:
-        if k == len(self.learners) - 1 and self._waits and not self._outgrown:
-            rows = from_wide_on(as_rows(rows), *terms[1:])
-        super()._learn_member(k, rows, terms, made, first)
+    def _pieces(self, rows: Rows) -> Iterator[tuple[int, int]]:
+        """Yield the start and the stop of parts of limited size, standardised or not."""
+        width = self.learners[0].view.width_for(rows.width) if self._seeing else 0
+        most = CHUNK // max(width, 1)
+        for start, stop in rows.chunks():
+            for first in range(start, stop, most):
+                yield first, min(first + most, stop)
+
+    def _ways(self, rows: Rows, weights: Vector) -> list[Way]:
+        ways = super()._ways(rows, weights)
+        if self._seeing:
+            given = self.learners[0].view.standardized(rows, weights, True)
+            for k, one in self._seeing.items():
+                ways[k] = partial(self._learn_seen, one, given, rows, weights)
+        if self._waits and not self._outgrown:
+            ways[-1] = partial(self.learners[-1].learn, from_wide_on(rows, weights))
+        return ways
+
+    @staticmethod
+    def _learn_seen(
+        learner: Standardized, given: Rows, rows: Rows, weights: Vector, labels: Vector, *_: Vector
+    ) -> Vector:
+        seen = learner.view.fitted(given, rows, weights, True)
+        return learner.learn_standardized(seen, labels, weights)
+
+    def _predictions(self, rows: Rows) -> list[Vector]:
+        if not self._seeing:
+            return super()._predictions(rows)
+        weights = np.ones(len(rows))
+        given = self.learners[0].view.standardized(rows, weights, False)
+        return [
+            one.predict_standardized(one.view.fitted(given, rows, weights, False))
+            if k in self._seeing
+            else one.predict(rows.plain())
+            for k, one in enumerate(self.learners)
+        ]
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Matrix) -> Vector:
         mixed = super()._mix(given, labels, weights, made)
-        self._wait(self._waits)
+        self._outgrown = self._waits and bool(self.learners[0].outgrown)
         return mixed
 
 
-def from_wide_on(rows: Rows, weight: Vector | None = None) -> Any:
+def from_wide_on(rows: Rows, weight: Vector) -> Any:
     """Return rows without the features of those before the first that is too wide."""
     count = len(rows)
     starts = np.zeros(count + 1, np.uint64)
     if rows.width <= NARROW or not count:
         return Rows(starts, np.empty(0, np.uint32), np.empty(0), rows.width)
-    beyond = _beyond(rows)
-    enters = beyond if weight is None else beyond & (weight > 0.0)
-    seen = beyond | (np.cumsum(enters) > 0)
+    wide = beyond(rows, NARROW)
+    seen = wide | (np.cumsum(wide & (weight > 0.0)) > 0)
     if rows.dense:
         return np.where(seen[:, None], rows.values, 0.0)
     lengths = np.where(seen, np.diff(rows.indptr), 0).astype(np.uint64)
@@ -68,14 +107,3 @@ def from_wide_on(rows: Rows, weight: Vector | None = None) -> Any:
     kept = np.repeat(seen, np.diff(rows.indptr).astype(np.int64))
     own = slice(int(first), int(rows.indptr[-1]))
     return Rows(starts, rows.indices[own][kept], rows.values[own][kept], rows.width)
-
-
-def _beyond(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Return for each row whether it has a feature beyond those that are standardised."""
-    if rows.dense:
-        return np.asarray((rows.values[:, NARROW:] != 0.0).any(axis=1))
-    own = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
-    wide = (rows.indices[own] >= NARROW) & (rows.values[own] != 0.0)
-    counted = np.concatenate([[0], np.cumsum(wide)])
-    ends = (rows.indptr - rows.indptr[0]).astype(np.int64)
-    return np.asarray(np.diff(counted[ends]) > 0)

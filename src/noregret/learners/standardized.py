@@ -19,16 +19,15 @@ from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.marks import Undo, marked
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.mirror_descent import MirrorDescent
-from noregret.learners.standardized_fields import Booked, Scaled, Scaler, Wrapped
+from noregret.learners.row_view import RowView
+from noregret.learners.single_rows import cannot_overflow
+from noregret.learners.standardized_fields import Booked, Scaled, Wrapped
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
-from noregret.proof.ledger import Entry, require_room
+from noregret.proof.ledger import require_room
 from noregret.rates.second_order import SecondOrder
 from noregret.rows.examples import CHUNK, Rows, as_labels, as_rows, as_targets, as_weights, count_of
 from noregret.turns import one_at_a_time
-
-#: Products of a weight, a slope and a row up to this are far from overflowing the certificate.
-_FAR_BELOW = 1e100
 
 
 class Standardized(Saved):
@@ -65,13 +64,13 @@ class Standardized(Saved):
     _KIND = "learner"
     _FIELDS = (
         Wrapped("wrapped", "_learner"),
-        Setting("bound", "_scaler.scaling.bound"),
-        Setting("limit", "_scaler.scaling.limit"),
-        Setting("constants", "_scaler.scaling.constants"),
-        Setting("widest", "_scaler.scaling.widest"),
+        Setting("bound", "_view.scaler.scaling.bound"),
+        Setting("limit", "_view.scaler.scaling.limit"),
+        Setting("constants", "_view.constants"),
+        Setting("widest", "_view.widest"),
         Setting("certified"),
         Setting("blocks"),
-        Scaled("known", "_scaler"),
+        Scaled("known", "_view"),
         Booked("certificate", "_book"),
     )
 
@@ -116,7 +115,7 @@ class Standardized(Saved):
             raise ArgumentError("limit", f"must be a number from 0 to bound={bound:g}", limit)
         self._learner = learner
         constants = as_whole("constants", constants, 0)
-        self._scaler = Scaler(bound, limit, constants, as_whole("widest", widest))
+        self._view = RowView(bound, limit, constants, as_whole("widest", widest))
         self._book: Certifier | None = None
         if certified:
             kind: Any = ScoreCertifier if isinstance(learner, MatrixDescent) else Certifier
@@ -147,7 +146,7 @@ class Standardized(Saved):
     @property
     def dimension(self) -> int:
         """Number of known features, without the constants."""
-        return self._scaler.known or 0
+        return self._view.known or 0
 
     @property
     def growable(self) -> bool:
@@ -167,12 +166,28 @@ class Standardized(Saved):
     @property
     def outgrown(self) -> bool:
         """Whether a row had a feature beyond `widest`: the learner is given the constants alone."""
-        return self._scaler.outgrown
+        return self._view.outgrown
 
     @property
     def moments(self) -> tuple[Vector, Vector]:
         """The centre and the spread of each of the first `widest` features."""
-        return self._scaler.read()
+        return self._view.moments()
+
+    @property
+    def view(self) -> RowView:
+        """How the learner sees its rows: learners of an aggregate may share their moments."""
+        return self._view
+
+    def learn_standardized(self, given: Rows, labels: Vector, weights: Vector) -> Vector:
+        """Learn sound rows as the view of this learner shows them, whose moments they entered.
+
+        Errors leave this learner as `MirrorDescent.learn` does, and the moments as they are.
+        """
+        if len(given) > 1 or self._learner.dimension != given.width:
+            return self._learner.learn(given, labels, weights)
+        y = labels[0].item() if labels.ndim == 1 else labels[0]
+        only = self._learner.learn_one(given.indices, given.values, y, float(weights[0]))
+        return np.array([only])
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -180,11 +195,6 @@ class Standardized(Saved):
         if isinstance(self._learner, MirrorDescent):
             return self._learner.limits
         return -math.inf, math.inf
-
-    def own_loss(self) -> float:
-        """Return the loss suffered so far, the sum over the rounds."""
-        ledger = self._learner._ledger
-        return float(ledger[Entry.LOSS] + ledger[Entry.LOSS + 1])
 
     @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
@@ -224,40 +234,25 @@ class Standardized(Saved):
 
     def _light(self, rows: Rows, labels: Vector, weights: Vector) -> bool:
         """Tell whether this is one row as wide as those before that no sum can overflow at."""
-        if len(rows) > 1 or self._learner.dimension != self._scaler.width_for(rows.width):
+        if len(rows) > 1 or self._learner.dimension != self._view.width_for(rows.width):
             return False
         if self._book is None:
             return True
         if isinstance(self._learner, MatrixDescent) or self.loss.foreign:
             return False
-        steepest = self.loss.lipschitz()
-        if not math.isfinite(steepest):
-            # Slopes ascend: the steepest are at the ends of what may be predicted.
-            low, high = self.limits
-            if not (math.isfinite(low) and math.isfinite(high)):
-                return False
-            slope, y = self.loss.slope, float(labels[0])
-            steepest = max(abs(slope(y, min(low, y, 0.0))), abs(slope(y, max(high, y, 0.0))))
-        values = rows.values
-        if not rows.dense:
-            values = values[int(rows.indptr[0]) : int(rows.indptr[1])]
-        reach = float(weights[0]) * float(steepest) * float(np.abs(values).sum())
-        return reach <= _FAR_BELOW
+        return cannot_overflow(self.loss, self.limits, rows, float(labels[0]), float(weights[0]))
 
     def _play_one(self, rows: Rows, label: Any, weights: Vector) -> Any:
         """Learn one row as `_play` does, without a copy of the learner to go back to."""
-        scaler = self._scaler
-        kept = scaler.known, scaler.arrays()
-        given = scaler.standardized(rows, weights, True)
-        y = label.item() if label.ndim == 0 else label
+        kept = self._view.state()
+        given = self._view.standardized(rows, weights, True)
         try:
-            prediction = self._learner.learn_one(given.indices, given.values, y, float(weights[0]))
+            prediction = self.learn_standardized(given, np.asarray([label]), weights)[0]
         except (OverflowError, ValueError):
-            scaler.known = kept[0]
-            scaler.restore(kept[1])
+            self._view.put_back(kept)
             raise
         if self._book is not None:
-            self._book.add_sound(rows, np.array([float(y)]), weights, np.array([prediction]))
+            self._book.add_sound(rows, np.array([float(label)]), weights, np.array([prediction]))
         return prediction
 
     def _play_all(self, rows: Rows, labels: Vector, weights: Vector, predictions: Vector) -> None:
@@ -266,7 +261,7 @@ class Standardized(Saved):
         new = learner if isinstance(learner, MatrixDescent) and not learner.outputs else None
         if new is not None:
             new.grow(predictions.shape[1])
-        together = [learner, self._scaler] + ([] if self._book is None else [self._book])
+        together = [learner, self._view] + ([] if self._book is None else [self._book])
 
         def play(start: int, stop: int) -> None:
             part = slice(start, stop)
@@ -282,15 +277,15 @@ class Standardized(Saved):
 
     def _mark(self, rows: Rows) -> Undo | None:
         """Return what puts the learner back after it has learnt these rows, see `marks`."""
-        scaler, width = self._scaler, self._scaler.width_for(rows.width)
+        view, width = self._view, self._view.width_for(rows.width)
         if self.blocks or rows.width > self.dimension or width != self._learner.dimension:
             return None
         undo = marked(self._learner, as_rows(np.empty((0, width))))
-        moments, book = scaler.arrays(), {} if self._book is None else dict(vars(self._book))
+        state, book = view.state(), {} if self._book is None else dict(vars(self._book))
 
         def back() -> None:
             undo()
-            scaler.restore(moments)
+            view.put_back(state)
             if self._book is not None:
                 # It enters rows in copies of its arrays.
                 vars(self._book).update(book)
@@ -299,15 +294,14 @@ class Standardized(Saved):
 
     def _pieces(self, rows: Rows) -> Iterator[tuple[int, int]]:
         """Yield the start and the stop of parts of limited size, standardised or not."""
-        most = max(1, CHUNK // max(1, self._scaler.width_for(rows.width)))
+        most = max(1, CHUNK // max(1, self._view.width_for(rows.width)))
         for start, stop in rows.chunks():
             for first in range(start, stop, most):
                 yield first, min(first + most, stop)
 
     def _play(self, rows: Rows, labels: Vector, weights: Vector) -> Vector:
         """Learn rows; the caller undoes it if one of them is refused."""
-        self._scaler.widen(rows.width)
-        given = self._scaler.standardized(rows, weights, True)
+        given = self._view.standardized(rows, weights, True)
         predictions = self._learner.learn(given, labels, weights)
         if self._book is not None:
             try:
@@ -320,14 +314,20 @@ class Standardized(Saved):
         """Return the prediction for each row, with the moments and weights of the coming round."""
         rows = sound_rows(as_rows(X), 0)
         self._check_width(rows)
-        return self._learner.predict(self._scaler.standardized(rows, np.ones(len(rows)), False))
+        weights = np.ones(len(rows))
+        given = self._view.standardized(rows, weights, False)
+        return self.predict_standardized(self._view.fitted(given, rows, weights, False))
+
+    def predict_standardized(self, given: Rows) -> Vector:
+        """Return the predictions for rows as the view of this learner shows them."""
+        return self._learner.predict(given)
 
     def _check_width(self, rows: Rows) -> None:
         """Refuse rows whose number of columns does not fit."""
-        known, fixed = self._scaler.known, self._learner._fixed
+        known, fixed = self._view.known, self._learner._fixed
         if known is not None and rows.width != known and (not self.growable or rows.dense):
             raise ValueError(f"X has {rows.width} columns, the learner knows {known}")
-        width = self._scaler.width_for(rows.width)
+        width = self._view.width_for(rows.width)
         if fixed is not None and width != fixed:
             raise ValueError(
                 f"X has {rows.width} columns, {width} once it is standardised, and the learner "
@@ -347,7 +347,7 @@ class Standardized(Saved):
                 f"{type(rate).__name__} anticipates the coming label: its predictions are not "
                 "affine in the features"
             )
-        constants, (centre, spread) = self._scaler.scaling.constants, self.moments
+        constants, (centre, spread) = self._view.constants, self.moments
         own = self._learner.weights
         own = np.pad(own, [(0, constants + len(spread) - len(own))] + [(0, 0)] * (own.ndim - 1))
         varied = (spread > 0.0) & (not self.outgrown)
@@ -390,8 +390,8 @@ class Standardized(Saved):
 
     def _check_loaded(self) -> None:
         """Refuse moments and a learner of different widths."""
-        if self.rounds and self._learner.dimension != self._scaler.width_for(0):
+        if self.rounds and self._learner.dimension != self._view.width_for(0):
             raise ValueError(
                 f"the learner wrapped has {self._learner.dimension} features, the moments "
-                f"{self._scaler.width_for(0)}"
+                f"{self._view.width_for(0)}"
             )

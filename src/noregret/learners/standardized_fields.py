@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.files.fields import Arrays, Field, Header
@@ -18,6 +19,7 @@ from noregret.passes.standardizing import (
     Scaling,
     Written,
     read_moments,
+    recast,
     standardize,
 )
 from noregret.rows.examples import Rows
@@ -69,11 +71,9 @@ class Scaler:
         table = self._table
         moments = Moments(table, self._counts, np.empty(len(table)))
         most = len(rows) * (self.scaling.constants + len(table))
-        indptr = np.empty(len(rows) + 1, np.uint64)
-        written = Written(indptr, np.empty(most, np.uint32), np.empty(most))
+        written = _room(len(rows), most)
         used = standardize(self.scaling, moments, block(rows), weight, learning, written)
-        width = self.width_for(rows.width)
-        return Rows(indptr, written.columns[:used], written.values[:used], width, len(rows))
+        return _rows(written, used, self.width_for(rows.width))
 
     def read(self) -> tuple[Vector, Vector]:
         """Return the centres and the spreads for the coming row."""
@@ -92,9 +92,14 @@ class Scaler:
         mean = mean + share * (table[:, Moment.MEAN] - mean)
         return table[:, Moment.SHIFT].copy(), mean, self.read()[1]
 
-    def arrays(self) -> Arrays:
-        """Return copies of the moments and the counts."""
-        return {"moments": self._table.copy(), "counts": self._counts.copy()}
+    def arrays(self, widest: int | None = None) -> Arrays:
+        """Return copies of the moments, at most so many, and the counts."""
+        return {"moments": self._table[:widest].copy(), "counts": self._counts.copy()}
+
+    def agrees(self, other: Scaler) -> bool:
+        """Tell whether another has the same moments, as far as it knows them."""
+        table, own = other._table, self._table[: len(other._table)]
+        return np.array_equal(own, table) and np.array_equal(self._counts[:2], other._counts[:2])
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from what `arrays` returned, or refuse what is no state of a scaler."""
@@ -119,6 +124,41 @@ class Scaler:
         self._table, self._counts = table.copy(), counts.copy()
 
 
+def _room(count: int, most: int) -> Written:
+    """Return room for so many rows of `most` numbers in all."""
+    return Written(np.empty(count + 1, np.uint64), np.empty(most, np.uint32), np.empty(most))
+
+
+def _rows(written: Written, used: int, width: int) -> Rows:
+    count = len(written.indptr) - 1
+    return Rows(written.indptr, written.columns[:used], written.values[:used], width, count)
+
+
+def with_constants(
+    given: Rows, before: int, after: int, gone: npt.NDArray[np.bool_], width: int
+) -> Rows:
+    """Return standardised rows with so many constants after other ones, and no more where `gone`.
+
+    >>> given = Rows(np.array([0, 2], np.uint64), np.array([0, 1], np.uint32), np.ones(2), 2, 1)
+    >>> with_constants(given, 1, 2, np.zeros(1, bool), 3).indices
+    array([0, 1, 2], dtype=uint32)
+    """
+    written = _room(len(given), given.stored + len(given) * after)
+    used = recast(block(given), before, after, gone, written)
+    return _rows(written, used, width)
+
+
+def beyond(rows: Rows, widest: int) -> npt.NDArray[np.bool_]:
+    """Return for each row whether it has a feature in a later column than so many."""
+    if rows.dense:
+        return np.asarray((rows.values[:, widest:] != 0.0).any(axis=1))
+    own = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+    wide = (rows.indices[own] >= widest) & (rows.values[own] != 0.0)
+    counted = np.concatenate([[0], np.cumsum(wide)])
+    ends = (rows.indptr - rows.indptr[0]).astype(np.int64)
+    return np.asarray(np.diff(counted[ends]) > 0)
+
+
 class Wrapped(Field):
     """The wrapped learner: its header under a key, its arrays under their own names."""
 
@@ -138,7 +178,7 @@ class Wrapped(Field):
 
 
 class Scaled(Field):
-    """The number of known features in the header, the moments in the arrays."""
+    """The number of known features in the header, the moments of a view in the arrays."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter both."""
@@ -147,11 +187,11 @@ class Scaled(Field):
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Take both over."""
-        known = header[self.name]
+        known, scaler = header[self.name], self.get(owner).scaler
         if known is not None and (type(known) is not int or known < 0):
             raise ValueError(f"{self.name} is {known!r}, expected a number of features")
-        self.get(owner).known = known
-        self.get(owner).restore(arrays)
+        scaler.known = known
+        scaler.restore(arrays)
 
 
 class Booked(Field):

@@ -12,6 +12,7 @@ from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjuga
 from noregret.losses.minorants import (
     exponential_quotient,
     least_at_ends,
+    logistic_curvature,
     logistic_quotient,
     one_sided_quotient,
     power_quotient,
@@ -146,7 +147,7 @@ class Logistic(Margin):
         """Return 1/4."""
         return 0.25
 
-    quotient, curvature_below = logistic_quotient, least_at_ends
+    quotient, curvature_below = logistic_quotient, logistic_curvature
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""

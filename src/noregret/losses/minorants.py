@@ -44,6 +44,21 @@ def least_at_ends(self: Any, y: float, p: float, low: float, high: float) -> flo
     return positive(min(self.quotient(y, p, low), self.quotient(y, p, high)))
 
 
+def logistic_curvature(self: Any, y: float, p: float, low: float, high: float) -> float:
+    """Return the least quotient of the logistic loss: at the farther end if p is on its side.
+
+    f'' is even and falls away from 0. For p >= 0 and high >= -low the way from p to `high` is, at
+    each part of it, at least as far from 0 as that to `low`.
+    """
+    if p < 0.0:
+        p, low, high = -p, -high, -low
+    if not high >= -low:
+        return least_at_ends(self, y, p, low, high)
+    if not abs(p) + (high - low) < _FARTHEST:
+        return 0.0
+    return positive(self.quotient(y, p, high))
+
+
 def positive(c: float) -> float:
     """Return a curvature, 0 for one that is negative, negligible, infinite or NaN.
 

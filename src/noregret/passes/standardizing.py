@@ -206,3 +206,23 @@ def read_moments(table, counts, centre, spread):  # type: ignore[no-untyped-def]
         mean, square = merged(table, i, share)
         centre[i] = table[i, Moment.SHIFT] + mean
         spread[i] = math.sqrt(square)
+
+
+@kernel
+def recast(given, before, after, gone, written):  # type: ignore[no-untyped-def]
+    """Write standardised rows with `after` constants, not `before`; those `gone` have no others."""
+    # Modulo 2^64, so that there may be fewer constants, too.
+    at, more = _0, np.uint64(after) - np.uint64(before)
+    written.indptr[_0] = _0
+    for t in range(np.uint64(gone.shape[0])):
+        for c in range(np.uint64(after)):
+            written.columns[at] = c
+            written.values[at] = 1.0
+            at += _1
+        if not gone[t]:
+            for k in range(given.indptr[t] + np.uint64(before), given.indptr[t + _1]):
+                written.columns[at] = np.uint64(given.indices[k]) + more
+                written.values[at] = given.values[k]
+                at += _1
+        written.indptr[t + _1] = at
+    return at

@@ -176,10 +176,12 @@ class Newton(SecondOrder):
         self, loss: Any, y: float, mass: float, p: float, raw: float, length: float, reach: float
     ) -> tuple[float, float]:
         """Return the second-order expansion at p, or at the implicit step's prediction."""
-        slope = loss.slope(y, raw)
         if self.implicit:
-            slope = loss.proximal_slope(y, raw, mass * length, slope)
+            # From 0 the search begins with a step of Newton's method from the slope at <w, x>.
+            slope = loss.proximal_slope(y, raw, mass * length, 0.0)
             raw = raw - mass * length * slope
+        else:
+            slope = loss.slope(y, raw)
         c = second_derivative(loss, y, raw)
         return mass * c, mass * (c * raw - slope)
 
@@ -298,7 +300,8 @@ class Aioli(SecondOrder):
             tangent = math.tanh(0.5 * p)
             change = (far - p - k * tangent) / (1.0 + 0.5 * k * (1.0 - tangent * tangent))
             p += change
-            if not change > 1e-16 * p:
+            # |(tanh(p/2))''| < 0.2 bounds the error after a step by that times its square.
+            if not 0.1 * k * change * change > 1e-16 * p:
                 break
         return math.copysign(p, raw)
 

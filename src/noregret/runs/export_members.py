@@ -91,7 +91,8 @@ def _member(learner: Any, columns: Columns) -> dict[str, Any]:
 
 def _standardized(learner: Standardized, columns: Columns) -> dict[str, Any]:
     """Return the moments of the coming round, and what the learner wrapped predicts by."""
-    scaling, (shift, mean, spread) = learner._scaler.scaling, learner._scaler.shifted()
+    view, (shift, mean, spread) = learner.view, learner.view.shifted()
+    scaling = view.scaler.scaling
     varied = np.flatnonzero(spread > 0.0).tolist()
     if learner.outgrown:
         varied = []
@@ -100,15 +101,15 @@ def _standardized(learner: Standardized, columns: Columns) -> dict[str, Any]:
             "the constant feature has had several values, and a member that standardises it cannot "
             "be exported: learn with one constant="
         )
-    inner, named = learner.learner, [(scaling.constants + k, str(columns.namer(k))) for k in varied]
+    inner, named = learner.learner, [(view.constants + k, str(columns.namer(k))) for k in varied]
     weights = _weights(inner)
-    lacking = max(0, scaling.constants + len(spread) - len(weights))
+    lacking = max(0, view.constants + len(spread) - len(weights))
     weights = np.pad(weights, [(0, lacking)] + [(0, 0)] * (weights.ndim - 1))
     always = np.zeros(len(weights))
-    always[: scaling.constants] = 1.0
+    always[: view.constants] = 1.0
     low, high = _limits(learner)
-    beyond = () if learner.outgrown else range(scaling.widest, columns.count)
-    last = None if columns.first is None else columns.first + scaling.widest - 1
+    beyond = () if learner.outgrown else range(view.widest, columns.count)
+    last = None if columns.first is None else columns.first + view.widest - 1
     return {
         "learner": _words(inner),
         "standardized": {
@@ -118,7 +119,7 @@ def _standardized(learner: Standardized, columns: Columns) -> dict[str, Any]:
             "spread": spread[varied].tolist(),
             "limit": scaling.limit,
             "bound": scaling.bound,
-            "constants": scaling.constants,
+            "constants": view.constants,
             "outgrown": learner.outgrown,
             "beyond": [columns.namer(k) for k in beyond],
             "last": last,
