@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +22,16 @@ LABELS = {
     "numbers": SCORE.round(3).tolist(),
 }
 OPTIONS = {"two": (), "several": ("--multiclass",), "numbers": ("--loss", "squared")}
+#: Of learners for narrow rows, as many as there are.
+MADE: dict[str, Any] = {
+    "two": nr.Mixture(nr.losses.Logistic()),
+    "several": ScoreAggregate(),
+    "numbers": nr.Mixture(nr.losses.Squared()),
+}
 WORDS = {
-    "two": "Logistic(), mixture of 7 learners for narrow rows",
-    "several": "Softmax(), mixture of 3 learners",
-    "numbers": "Squared(), mixture of 7 learners for narrow rows",
+    kind: f"{made.loss}, mixture of {len(made.members)} learners"
+    + " for narrow rows" * (kind != "several")
+    for kind, made in MADE.items()
 }
 
 

@@ -31,7 +31,7 @@ def test_two_known_classes_are_learnt_by_the_mixture() -> None:
     weights, offset = member.affine()
     np.testing.assert_array_equal(model.coef_[0], weights[:3])
     assert model.intercept_[0] == weights[3] + offset
-    assert model.weights_of_.startswith(f"member {place + 1} of 7, ")
+    assert model.weights_of_.startswith(f"member {place + 1} of {len(mixture.members)}, ")
     named = OnlineClassifier(rate="mixture").partial_fit(X, TWO, classes=[0, 1])
     np.testing.assert_array_equal(named.predict_proba(X), model.predict_proba(X))
 
@@ -46,7 +46,7 @@ def test_more_classes_are_learnt_by_the_mixture_of_softmax() -> None:
     np.testing.assert_allclose(model.predict_proba(X), chances, rtol=1e-12)
     place, member = mixture.representative
     np.testing.assert_array_equal(model.coef_, member.affine()[0].T[:, :3])
-    assert model.weights_of_.startswith(f"member {place + 1} of 3, ")
+    assert model.weights_of_.startswith(f"member {place + 1} of {len(mixture.members)}, ")
 
 
 def test_rows_do_not_choose_between_the_forms_for_two_classes_and_for_more() -> None:
@@ -108,7 +108,7 @@ def test_numbers_are_learnt_by_the_mixture_of_their_loss() -> None:
     np.testing.assert_array_equal(model.predict(X), mixture.predict(WIDE))
     place, member = mixture.representative
     np.testing.assert_array_equal(model.coef_, member.affine()[0][:3])
-    assert model.weights_of_.startswith(f"member {place + 1} of 7, ")
+    assert model.weights_of_.startswith(f"member {place + 1} of {len(mixture.members)}, ")
     assert OnlineRegressor(rate="scale_free").partial_fit(X, SCORE).weights_of_ is None
 
 
