@@ -8,7 +8,7 @@ from typing import Any
 
 from noregret import losses, mirrors, rates
 from noregret.arrays import Vector
-from noregret.learners import DualAscent, MirrorDescent
+from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Loss
@@ -17,7 +17,10 @@ from noregret.rates.second_order import SecondOrder
 
 #: The most features of rows that are standardised, and of those that second-order members take.
 NARROW, PAIRS = 512, 128
-#: Columns of 1 of the member that is quick to find the level, and the C of dual ascent.
+#: The most features where several scores share one matrix, whose cost their number then hardly
+#: raises.
+SHARED_PAIRS = 256
+#: Columns of 1 of the member that is quick to find the level, and the implicit steps of wide rows.
 CONSTANTS, STRENGTH = 20, 3.0
 #: The scale of the member with a rate for each feature.
 QUICK = 2.0
@@ -28,6 +31,12 @@ SQUARED_LEVEL = 1.0
 #: Of the newest rows the forgetting member weighs about 20, the stack of real targets 1000.
 FORGETTING, STACK_FORGETTING = 0.95, 0.999
 PRIOR, RECENT_PRIOR = 0.1, 0.01
+#: Newton steps of several scores: one for classes that keep still, one that weighs about the
+#: newest 100 rows. Both count a part of the curvature, which keeps steps larger.
+SCORE_STEPS = (
+    rates.Newton(0.1, curvature=0.3),
+    rates.Newton(0.1, curvature=0.1, forgetting=0.99),
+)
 
 
 def narrow_members(loss: Loss) -> list[Any]:
@@ -86,7 +95,8 @@ def wide_members(loss: Loss) -> list[Any]:
     if math.isfinite(loss.lipschitz()):
         members.append(_descent(loss, rates.CoinBetting()))
     if loss.has_conjugate():
-        members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
+        # Dual ascent by one exact step a row, without the rows and slopes that it keeps.
+        members.append(_implicit(loss, STRENGTH))
     return members
 
 
@@ -94,12 +104,16 @@ def score_members() -> list[Any]:
     """Return the members for several classes; the last one is for rows that grow wide.
 
     >>> [type(member).__name__ for member in score_members()]
-    ['Standardized', 'Standardized', 'MatrixDescent']
+    ['Standardized', 'Standardized', 'Standardized', 'Standardized', 'MatrixDescent']
     """
     softmax = losses.Softmax()
     members: list[Any] = [
         Standardized(MatrixDescent(softmax), constants=constants, widest=NARROW, certified=False)
         for constants in (1, CONSTANTS)
+    ]
+    members += [
+        Standardized(MatrixDescent(softmax, rate=rate), widest=SHARED_PAIRS, certified=False)
+        for rate in SCORE_STEPS
     ]
     return [*members, MatrixDescent(softmax)]
 
