@@ -71,8 +71,10 @@ def test_shared_moments_change_no_bit(loss: Any, width: int, monkeypatch: Any) -
     seeing = mixture.learners[:-1]
     assert [one.outgrown for one in seeing] == [one.view.widest < width for one in seeing]
     assert {one.view.widest for one in seeing} == {1, PAIRS, NARROW}
-    views = [one.view.scaler for one in mixture.learners[:-1]]
-    assert all(one is views[0] for one in views)
+    first = seeing[0].view
+    assert [one.view.scaler is first.scaler for one in seeing] == [
+        one.view.fits(first) for one in seeing
+    ]
 
 
 def test_scores_share_moments_too() -> None:
@@ -137,6 +139,8 @@ def test_views_that_do_not_fit_are_refused() -> None:
     other.learn([[1.0], [3.0]], [1, -1])
     with pytest.raises(ValueError, match="must have learnt the same rows"):
         other.view.share(one.view)
-    newton = narrow_members(LOGISTIC)[4]
-    with pytest.raises(ValueError, match="the widest first"):
-        narrow_members(LOGISTIC)[0].view.share(newton.view)
+    wide, level = narrow_members(LOGISTIC)[0].view, narrow_members(LOGISTIC)[3].view
+    assert level.fits(wide) and not wide.fits(level)
+    views = [one.view for one in narrow_members(SQUARED)[:-1]]
+    fixed = [view for view in views if view.scaler.scaling.settled == 4.0]
+    assert len(fixed) == 1 and not fixed[0].fits(wide) and not wide.fits(fixed[0])

@@ -37,7 +37,7 @@ def dense(rows: Rows) -> np.ndarray:
 
 def seen(given: Any, weight: Any = None, bound: float = 20.0, limit: float = 3.0) -> np.ndarray:
     """Return what a learner sees of rows, without a constant."""
-    scaler = Scaler(bound, limit, 0, 512)
+    scaler = Scaler(bound, limit, 0, 512, math.inf)
     rows = sound_rows(as_rows(given), 0)
     scaler.widen(rows.width)
     weight = np.ones(len(rows)) if weight is None else np.asarray(weight, float)
@@ -157,7 +157,7 @@ def test_what_rounding_leaves_of_a_constant_is_no_spread() -> None:
 
 def test_another_regime_is_followed() -> None:
     rng = np.random.default_rng(3)
-    scaler = Scaler(20.0, 3.0, 0, 512)
+    scaler = Scaler(20.0, 3.0, 0, 512, math.inf)
     count = int(2 * LONGEST)
     scaler.widen(1)
 

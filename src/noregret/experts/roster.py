@@ -31,6 +31,9 @@ SQUARED_LEVEL = 1.0
 #: Of the newest rows the forgetting member weighs about 20, the stack of real targets 1000.
 FORGETTING, STACK_FORGETTING = 0.95, 0.999
 PRIOR, RECENT_PRIOR = 0.1, 0.01
+#: How the member for targets that drift far sees rows: by moments of the rows 4 to 7, for good,
+#: and cut off only far out, so that a linear relation stays one wherever it leads.
+FIXED_BOUND, FIXED_LIMIT, SETTLED = 50.0, 20.0, 4
 #: Newton steps of several scores: one for classes that keep still, one that weighs about the
 #: newest 100 rows. Both count a part of the curvature, which keeps steps larger.
 SCORE_STEPS = (
@@ -44,7 +47,7 @@ def narrow_members(loss: Loss) -> list[Any]:
 
     >>> from noregret import losses
     >>> [type(member.learner.rate).__name__ for member in narrow_members(losses.Squared())[:-1]]
-    ['ScaleFree', 'ScaleFree', 'Constant', 'Ridge', 'Ridge']
+    ['ScaleFree', 'ScaleFree', 'Constant', 'Ridge', 'Ridge', 'Ridge']
     """
     plain = rates.ScaleFree()
     members = [
@@ -52,6 +55,10 @@ def narrow_members(loss: Loss) -> list[Any]:
         *_trackers(loss),
         *(_standardized(_descent(loss, rate), PAIRS) for rate in second_order(loss)),
     ]
+    if type(loss) is losses.Squared:
+        ridge = _descent(loss, rates.Ridge(PRIOR))
+        sight: Any = {"bound": FIXED_BOUND, "limit": FIXED_LIMIT, "settled": SETTLED}
+        members.append(Standardized(ridge, widest=PAIRS, certified=False, **sight))
     return [*members, _descent(loss, plain)]
 
 

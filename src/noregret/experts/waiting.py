@@ -37,9 +37,12 @@ class Waiting(Aggregate):
         """Let the last learner wait until rows are too wide, or not; share moments."""
         self._waits = waits
         self._outgrown = waits and bool(self.learners[0].outgrown)
-        #: The learners that standardise, by their places: all see rows by the moments of the first.
+        standardized = [
+            (k, one) for k, one in enumerate(self.learners) if isinstance(one, Standardized)
+        ]
+        #: The learners that see rows by the moments of the first, by their places.
         self._seeing: dict[int, Standardized] = {
-            k: one for k, one in enumerate(self.learners) if waits and isinstance(one, Standardized)
+            k: one for k, one in standardized if waits and one.view.fits(self.learners[0].view)
         }
         for one in self._seeing.values():
             one.view.share(self.learners[0].view)

@@ -19,8 +19,9 @@ class RowView:
     constants: columns of 1 before the features.
     widest: from the first row on that has a feature in a later column the learner sees the
         constants alone.
+    settled: the rows of the epoch that decides centres and spreads for good, infinite for none.
 
-    >>> one, other = RowView(20.0, 3.0, 1, 512), RowView(20.0, 3.0, 2, 512)
+    >>> one, other = RowView(20.0, 3.0, 1, 512, np.inf), RowView(20.0, 3.0, 2, 512, np.inf)
     >>> other.share(one)
     >>> rows = Rows(np.zeros(1, np.uint64), np.zeros(0, np.uint32), np.array([[1.0], [3.0]]), 1, 2)
     >>> given = one.standardized(rows, np.ones(2), True)
@@ -28,9 +29,11 @@ class RowView:
     (array([1., 1.]), array([1., 1., 1., 1.]))
     """
 
-    def __init__(self, bound: float, limit: float, constants: int, widest: int) -> None:
+    def __init__(
+        self, bound: float, limit: float, constants: int, widest: int, settled: float
+    ) -> None:
         self.constants, self.widest = constants, widest
-        self.scaler = Scaler(bound, limit, constants, widest)
+        self.scaler = Scaler(bound, limit, constants, widest, settled)
         #: Whether a row was too wide for this learner, though not for the moments it shares.
         self._gone = False
 
@@ -43,6 +46,11 @@ class RowView:
     def outgrown(self) -> bool:
         """Whether a row was too wide."""
         return self._gone or self.scaler.outgrown
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the learner sees no feature of the coming row."""
+        return self._gone or self.scaler.hidden
 
     def width_for(self, width: int) -> int:
         """Return how many columns rows of that width have once they are standardised."""
@@ -58,14 +66,17 @@ class RowView:
         shift, mean, spread = self.scaler.shifted()
         return shift[: self.widest], mean[: self.widest], spread[: self.widest]
 
+    def fits(self, other: RowView) -> bool:
+        """Tell whether the moments of another view would do: made alike, for as many features."""
+        own, given = self.scaler.scaling, other.scaler.scaling
+        alike = own._replace(constants=given.constants, widest=given.widest) == given
+        return alike and self.widest <= given.widest
+
     def share(self, other: RowView) -> None:
-        """Take the moments of another view from now on, which has seen the same rows."""
+        """Take the moments of another view from now on, which fit and have seen the same rows."""
         own, shared = self.scaler, other.scaler
         if own is shared:
             return
-        kept, given = own.scaling, shared.scaling
-        if (kept.bound, kept.limit) != (given.bound, given.limit) or kept.widest > given.widest:
-            raise ValueError("learners share moments of one bound and limit, the widest first")
         if own.known != shared.known or not (own.outgrown or shared.agrees(own)):
             raise ValueError("learners that share moments must have learnt the same rows")
         self._gone, self.scaler = own.outgrown, shared

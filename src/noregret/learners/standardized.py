@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arguments import ArgumentError
-from noregret.arrays import Vector, as_number, as_positive, as_whole
+from noregret.arrays import Vector, as_whole
 from noregret.files import store
 from noregret.files.fields import Saved, Setting
 from noregret.learners.base import Diverged, learn_together
@@ -21,7 +21,7 @@ from noregret.learners.matrix import MatrixDescent
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.row_view import RowView
 from noregret.learners.single_rows import cannot_overflow
-from noregret.learners.standardized_fields import Booked, Scaled, Wrapped
+from noregret.learners.standardized_fields import Booked, Scaled, Wrapped, as_epoch, as_limits
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import require_room
@@ -68,6 +68,7 @@ class Standardized(Saved):
         Setting("limit", "_view.scaler.scaling.limit"),
         Setting("constants", "_view.constants"),
         Setting("widest", "_view.widest"),
+        Setting("settled", "_settled"),
         Setting("certified"),
         Setting("blocks"),
         Scaled("known", "_view"),
@@ -81,6 +82,7 @@ class Standardized(Saved):
         limit: float = 2.0,
         constants: int = 1,
         widest: int = 512,
+        settled: int | None = None,
         certified: bool = True,
         blocks: bool | str = False,
     ) -> None:
@@ -96,6 +98,9 @@ class Standardized(Saved):
                 a learner of the kind of `ScaleFree` faster at finding the level [default: 1].
             widest: from the first row on that has a feature in a later column than so many, the
                 learner is given the constants alone: centred rows are not sparse [default: 512].
+            settled: take centres and spreads from an epoch of so many rows for good, a power of
+                two of at most 8192, and give the learner the constants alone before it has ended
+                [default: none, they follow the rows].
             certified: keep the sums of the certificate [default: True].
             blocks: raise the floor by lines under blocks of rows, see `nr.certify`
                 [default: False].
@@ -107,15 +112,10 @@ class Standardized(Saved):
         if learner.blocks:
             words = "keeps blocks in units that move: give blocks to Standardized"
             raise ArgumentError("learner", words, learner)
-        bound = as_positive("bound", bound)
-        limit = as_number("limit", limit)
-        if not bound > 1.0:
-            raise ArgumentError("bound", "must be a number above 1", bound)
-        if not 0.0 <= limit <= bound:
-            raise ArgumentError("limit", f"must be a number from 0 to bound={bound:g}", limit)
-        self._learner = learner
-        constants = as_whole("constants", constants, 0)
-        self._view = RowView(bound, limit, constants, as_whole("widest", widest))
+        bound, limit = as_limits(bound, limit)
+        self._learner, self._settled = learner, settled
+        constants, rows = as_whole("constants", constants, 0), as_epoch("settled", settled)
+        self._view = RowView(bound, limit, constants, as_whole("widest", widest), rows)
         self._book: Certifier | None = None
         if certified:
             kind: Any = ScoreCertifier if isinstance(learner, MatrixDescent) else Certifier
@@ -353,7 +353,7 @@ class Standardized(Saved):
         constants, (centre, spread) = self._view.constants, self.moments
         own = self._learner.weights
         own = np.pad(own, [(0, constants + len(spread) - len(own))] + [(0, 0)] * (own.ndim - 1))
-        varied = (spread > 0.0) & (not self.outgrown)
+        varied = (spread > 0.0) & (not self._view.hidden)
         shares = np.divide(1.0, spread, out=np.zeros_like(spread), where=varied)
         weights = np.zeros((max(self.dimension, len(spread)), *own.shape[1:]))
         weights[: len(spread)] = (own[constants:].T * shares).T

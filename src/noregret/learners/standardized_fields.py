@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import Vector
+from noregret.arguments import ArgumentError
+from noregret.arrays import Vector, as_number, as_positive
 from noregret.files.fields import Arrays, Field, Header
 from noregret.learners.files import learner_of
 from noregret.passes.frame import block
@@ -35,16 +37,19 @@ class Scaler:
     limit: beyond so many spreads a feature is its logarithm.
     constants: columns of 1 before the features.
     widest: the number of features up to which rows are standardised.
+    settled: the rows of the epoch that decides centres and spreads for good, infinite for none.
 
-    >>> scaler = Scaler(20.0, 3.0, 1, 512)
+    >>> scaler = Scaler(20.0, 3.0, 1, 512, math.inf)
     >>> rows = Rows(np.zeros(1, np.uint64), np.zeros(0, np.uint32), np.array([[1.0], [3.0]]), 1, 2)
     >>> scaler.widen(1)
     >>> scaler.standardized(rows, np.ones(2), True).values, scaler.read()
     (array([1., 1.]), (array([2.]), array([1.])))
     """
 
-    def __init__(self, bound: float, limit: float, constants: int, widest: int) -> None:
-        self.scaling = Scaling(bound, limit, constants, widest)
+    def __init__(
+        self, bound: float, limit: float, constants: int, widest: int, settled: float
+    ) -> None:
+        self.scaling = Scaling(bound, limit, constants, widest, settled)
         #: The widest rows so far, None before the first.
         self.known: int | None = None
         self._table, self._counts = np.zeros((0, len(Moment))), np.zeros(len(Count))
@@ -53,6 +58,12 @@ class Scaler:
     def outgrown(self) -> bool:
         """Whether a row was too wide."""
         return bool(self._counts[Count.OUTGROWN])
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no feature is written: a row was too wide, or the moments are not settled."""
+        settled = self.scaling.settled
+        return self.outgrown or bool(self._counts[Count.BEFORE] < settled < math.inf)
 
     def width_for(self, width: int) -> int:
         """Return how many columns rows of that width have once they are standardised."""
@@ -122,6 +133,29 @@ class Scaler:
         if table[:, [Moment.SQUARE_BEFORE, Moment.SQUARE]].min(initial=0.0) < 0.0:
             raise ValueError("moments holds squares below 0")
         self._table, self._counts = table.copy(), counts.copy()
+
+
+def as_limits(bound: Any, limit: Any) -> tuple[float, float]:
+    """Return `bound` and `limit` as numbers, or refuse them."""
+    bound, limit = as_positive("bound", bound), as_number("limit", limit)
+    if not bound > 1.0:
+        raise ArgumentError("bound", "must be a number above 1", bound)
+    if not 0.0 <= limit <= bound:
+        raise ArgumentError("limit", f"must be a number from 0 to bound={bound:g}", limit)
+    return bound, limit
+
+
+def as_epoch(name: str, rows: int | None) -> float:
+    """Return the rows of an epoch as a number, infinite for None.
+
+    >>> as_epoch("settled", 64), as_epoch("settled", None)
+    (64.0, inf)
+    """
+    if rows is None:
+        return math.inf
+    if type(rows) is not int or not 1 <= rows <= LONGEST or rows & (rows - 1):
+        raise ArgumentError(name, f"must be a power of two of at most {LONGEST:g}", rows)
+    return float(rows)
 
 
 def _room(count: int, most: int) -> Written:

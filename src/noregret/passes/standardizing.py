@@ -52,12 +52,17 @@ class Count(IntEnum):
 
 
 class Scaling(NamedTuple):
-    """The settings: deviations count up to `bound` spreads, features are squashed from `limit`."""
+    """The settings: deviations count up to `bound` spreads, features are squashed from `limit`.
+
+    With a finite `settled` the moments are those of an epoch of so many rows, and no feature is
+    written before it has ended.
+    """
 
     bound: float
     limit: float
     constants: int
     widest: int
+    settled: float
 
 
 class Moments(NamedTuple):
@@ -190,8 +195,12 @@ def standardize(scaling, moments, rows, weight, learning, written):  # type: ign
         if wide:
             if entering:
                 counts[Count.OUTGROWN] = 1.0
+        elif counts[Count.BEFORE] >= scaling.settled:
+            at = _standardize_row(scaling, moments, False, written, at)
         else:
-            at = _standardize_row(scaling, moments, entering, written, at)
+            after = _standardize_row(scaling, moments, entering, written, at)
+            if not scaling.settled < np.inf:
+                at = after
             if entering:
                 _count_row(table, counts)
         written.indptr[t + _1] = at

@@ -94,7 +94,7 @@ def _standardized(learner: Standardized, columns: Columns) -> dict[str, Any]:
     view, (shift, mean, spread) = learner.view, learner.view.shifted()
     scaling = view.scaler.scaling
     varied = np.flatnonzero(spread > 0.0).tolist()
-    if learner.outgrown:
+    if view.hidden:
         varied = []
     elif any(columns.namer(k) is None for k in varied):
         raise ValueError(
