@@ -3,9 +3,10 @@
 Figures are floors in units of the loss of the best of a class, see `bench.floor_problems`. Nobody
 knows the units of its features in advance: floors have those of the rows so far.
 
-`K` are blocks of that many rows, with parabolas for the radius B alone, on sparse streams with
-lines; `lines` and `parabolas` are what `blocks="parabolas"` keeps, at blocks of 262,144 features,
-for radii 4, 16 and 64. Times are of these, a row, and of a print. The last line has the median
+`K` are blocks of that many rows, those that stay from the block before included, with parabolas
+for the radius B alone, on sparse streams with lines; `lines` and `parabolas` are what
+`blocks="parabolas"` keeps, at blocks of 262,144 features, for radii 4, 16 and 64. Times are of
+these, a row, and of a print. The last line has the median
 over the streams of how far a floor is below the best, in units of the best. Streams are in the
 folder that NOREGRET_DATA names.
 """
@@ -93,13 +94,11 @@ def _with_lines(certificate: Certificate, lines: BlockLines) -> Certificate:
 
 
 def _of_parabolas(problem: Problem, rows: int) -> float:
-    parabolas, pending = Parabolas(problem.loss, (problem.radius,)), Pending(1 << 62, rows)
-    given, count = as_rows(problem.rows), len(problem.y)
-    parabolas.widen(given.width)
-    for full in pending.take(given, problem.y, np.ones(count), np.zeros(count)):
-        parabolas.enter(full)
-    curves = parabolas.curves(pending.held(given.width) if len(pending) else None)
-    return with_curves(_certificate(problem), curves).floors(problem.radius)[PARABOLAS]
+    both = BlockCurves(problem.loss)
+    both.pending = Pending(1 << 62, rows)
+    both.parabolas = Parabolas(problem.loss, (problem.radius,))
+    both.add(as_rows(problem.rows), problem.y, np.ones(len(problem.y)))
+    return with_curves(_certificate(problem), both.curves()).floors(problem.radius)[PARABOLAS]
 
 
 def _timed(blocks: BlockLines, rows: Rows, problem: Problem) -> tuple[float, float]:

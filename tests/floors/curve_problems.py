@@ -31,7 +31,7 @@ def no_sums(width: int, sizes: Any = None) -> Sums:
     """Return sums of nothing, with units of 1 unless sizes are given."""
     sizes = np.ones(width) if sizes is None else np.asarray(sizes, float)
     pairs, squares = (np.zeros((width, 2)) for _ in range(2)), np.zeros((2, width, width))
-    return Sums(*pairs, *squares, sizes, np.zeros(SIZE), np.zeros(len(Bend)))
+    return Sums(*pairs, *squares, sizes, np.zeros(SIZE), np.zeros(len(Bend)), np.zeros(width))
 
 
 def quadratic_of(sums: Sums, reach: Reach, measured: bool = False) -> Quadratic:
@@ -39,7 +39,7 @@ def quadratic_of(sums: Sums, reach: Reach, measured: bool = False) -> Quadratic:
     upper = sums.matrix + sums.low
     return Quadratic(
         reach.radius, reach.symmetric, measured, sums.sizes, sums.lines.sum(axis=1),
-        sums.shifts.sum(axis=1), upper + np.triu(upper, 1).T, sums.ledger, sums.bends,
+        sums.shifts.sum(axis=1), upper + np.triu(upper, 1).T, sums.ledger, sums.bends, sums.origin,
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def defined(loss: Any, rows: Any, y: Any, points: Any, ranges: Any, radius: floa
     bends[Bend.RISE] = np.sum(c * points**2)
     return Quadratic(
         radius, False, False, np.ones(rows.shape[1]), rows.T @ g, rows.T @ (c * points),
-        (rows * c[:, None]).T @ rows, ledger, bends,
+        (rows * c[:, None]).T @ rows, ledger, bends, np.zeros(rows.shape[1]),
     )  # fmt: skip
 
 

@@ -78,22 +78,27 @@ def test_regularised_floors_and_regrets_are_true_for_the_lines_of_blocks(loss: A
 
 
 def test_theta_is_that_of_the_lines_in_the_units_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """theta = -Z / (b m) whenever a block is entered, for each b that is tried at a print, too."""
-    enter, seen = Lines.enter, []
+    """theta = -Z / (b m) before and after a block, for each b that is tried at a print, too."""
+    choose, enter, seen = Lines.choose, Lines.enter, []
 
-    def judged(self: Lines, *given: Any) -> Any:
-        found = None
-        for entering in (True, False):
-            sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
-            expected = -self.sums.sum(axis=1) / (self.strength * sizes)
-            np.testing.assert_allclose(self.theta, expected, rtol=1e-9, atol=1e-12)
-            if entering:
-                found = enter(self, *given)
-        seen.append(self.strength)
-        return found
+    def judge(lines: Lines) -> None:
+        sizes = np.where(lines.sizes > 0.0, lines.sizes, 1.0)
+        expected = -lines.sums.sum(axis=1) / (lines.strength * sizes)
+        np.testing.assert_allclose(lines.theta, expected, rtol=1e-9, atol=1e-12)
+        seen.append(lines.strength)
 
-    monkeypatch.setattr(Lines, "enter", judged)
+    def judged_before(self: Lines, *given: Any) -> Any:
+        judge(self)
+        return choose(self, *given)
+
+    def judged_after(self: Lines, *given: Any) -> None:
+        enter(self, *given)
+        judge(self)
+
+    monkeypatch.setattr(Lines, "choose", judged_before)
+    monkeypatch.setattr(Lines, "enter", judged_after)
     lines = entered(nr.losses.Logistic(), draw(nr.losses.Logistic()), 37)
+    assert len(lines.lines.slopes) > 0
     assert len(lines.proved()) == len(FACTORS) == len(set(seen))
     assert len(lines.proved(thorough=False)) == 1
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.passes.curved_rows import Reach
+from noregret.passes.curved_rows import Reach, Touch, enter_parabolas, predict
+from noregret.passes.frame import block
 from noregret.proof.curves import lowest_in_ball, touching
-from noregret.proof.ledger import Entry
+from noregret.proof.ledger import Entry, gradient_error
 from noregret.proof.other_lines import with_blocks
-from noregret.proof.quadratic import Bend
+from noregret.proof.quadratic import Bend, Quadratic
 from noregret.rounding import EPSILON
 from tests.floors.curve_problems import (
     POINTS,
@@ -24,6 +25,9 @@ from tests.floors.curve_problems import (
     curved,
     defined,
     entered,
+    no_sums,
+    quadratic_of,
+    rows_of,
 )
 
 LOGISTIC, SQUARED = nr.losses.Logistic(), nr.losses.Squared()
@@ -143,6 +147,45 @@ def test_any_tangent_is_true_for_every_predictor_of_the_ball() -> None:
         assert Fraction(below.regret(u)) >= Fraction(certificate.loss) - lost
 
 
+def about_an_origin(origin: Any, offset: Any, rows: Any) -> tuple[Quadratic, Any]:
+    """Return parabolas of the square loss that touch at an origin, and labels right there."""
+    sums, y = no_sums(rows.shape[1]), np.empty(len(rows))
+    sums.origin[:] = origin
+    predict(block(rows_of(rows)), sums.origin, offset, y)
+    touch, reach = Touch(y, np.ones(len(y)), y, y), Reach(np.inf, False)
+    enter_parabolas(SQUARED, block(rows_of(rows)), touch, reach, sums)
+    return quadratic_of(sums, reach), y
+
+
+@pytest.mark.parametrize(("far", "shift"), [(1e-3, 1e12), (1e9, 0.0), (1e9, 1e12), (1.0, 1.0)])
+def test_tangents_of_sums_about_an_origin_are_true_in_exact_arithmetic(
+    far: float, shift: float
+) -> None:
+    """Also where the offset that they have there is rounded more than anything else."""
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(30, 2))
+    # Parts of <origin, x> cancel.
+    rows[:, 1] = -rows[:, 0] * (1.0 + 1e-9 * random.normal(size=30))
+    offset, origin = shift * (1.0 + random.random(30)), np.array([far, far])
+    one, y = about_an_origin(origin, offset, rows)
+    moved = [Fraction(o) - Fraction(t) for o, t in zip(offset, y, strict=True)]
+    closest = -np.inf
+    for size in (0.0, 1e-6, 1e-3, 1.0, 1e3):
+        for _ in range(10):
+            u = origin + size * random.normal(size=2)
+            ledger, Z = one.tangent(u)
+            lost = sum(
+                (sum(Fraction(a) * Fraction(b) for a, b in zip(x, u, strict=True)) + shifted) ** 2
+                for x, shifted in zip(rows, moved, strict=True)
+            )
+            line = Fraction(ledger[Entry.INTERCEPT]) + Fraction(ledger[Entry.INTERCEPT_LOW])
+            line += sum(Fraction(a) * Fraction(b) for a, b in zip(Z, u, strict=True))
+            slack = 32.0 * EPSILON * ledger[Entry.MAGNITUDE]
+            slack += np.linalg.norm(u) * gradient_error(ledger[Entry.TRAVEL], 30, 2)
+            closest = max(closest, float(line - lost) / slack)
+    assert closest <= 1.0
+
+
 def test_sums_that_overflowed_prove_nothing() -> None:
     one = entered(SQUARED, X * 1e160, TARGETS, POINTS, Reach(np.inf, False))
     assert not one.sound()
@@ -183,7 +226,7 @@ def test_the_rounding_that_a_tangent_is_allowed() -> None:
     certificate = certified(LOGISTIC, X, Y, one)
     for v in (np.zeros(3), np.array([1.0, -2.0, 2.0])):
         (lines,) = touching(certificate, v)
-        length, errors = 1.0 * np.linalg.norm(v), (2.0 * 3.0 + 16.0) * EPSILON
+        length, errors = 1.0 * np.linalg.norm(v), (3.0 + 8.0) * EPSILON
         (flat,) = touching(certificate, np.zeros(3))
         assert flat.slack >= 32.0 * EPSILON * one.ledger[Entry.MAGNITUDE]
         bent = errors * length**2 * one.bends[Bend.SQUARES]

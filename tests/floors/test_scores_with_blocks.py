@@ -134,23 +134,28 @@ def test_a_score_added_later_belongs_to_the_losses_of_later_rows(loss: Any, size
 
 
 def test_theta_is_that_of_the_planes_in_the_units_so_far(monkeypatch: Any) -> None:
-    """theta = -Z / (b m) whenever a block is entered, for each b that is tried at a print, too."""
-    enter, seen = Planes.enter, []
+    """theta = -Z / (b m) before and after a block, for each b that is tried at a print, too."""
+    choose, enter, seen = Planes.choose, Planes.enter, []
 
-    def judged(self: Planes, *given: Any) -> Any:
-        found = None
-        for entering in (True, False):
-            sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)[:, None]
-            expected = -self.sums.sum(axis=2) / (self.strength * sizes)
-            np.testing.assert_allclose(self.theta, expected, rtol=1e-9, atol=1e-12)
-            if entering:
-                found = enter(self, *given)
-        seen.append(self.strength)
-        return found
+    def judge(planes: Planes) -> None:
+        sizes = np.where(planes.sizes > 0.0, planes.sizes, 1.0)[:, None]
+        expected = -planes.sums.sum(axis=2) / (planes.strength * sizes)
+        np.testing.assert_allclose(planes.theta, expected, rtol=1e-9, atol=1e-12)
+        seen.append(planes.strength)
 
-    monkeypatch.setattr(Planes, "enter", judged)
+    def judged_before(self: Planes, *given: Any) -> Any:
+        judge(self)
+        return choose(self, *given)
+
+    def judged_after(self: Planes, *given: Any) -> None:
+        enter(self, *given)
+        judge(self)
+
+    monkeypatch.setattr(Planes, "choose", judged_before)
+    monkeypatch.setattr(Planes, "enter", judged_after)
     one = learner(LOSSES[0])
     one.learn(*draw())
+    assert len(one._lines.planes.slopes) > 0
     assert one.certificate().blocks and len(set(seen)) == len(FACTORS)
 
 

@@ -197,15 +197,15 @@ class Aggregate(Readable):
 
     def _learn(self, X: Any, y: Any, weight: Any) -> Vector:
         """Learn the rows; the turn of this thread is taken."""
-        self._require_whole()
+        if self._broken:
+            raise OverflowError(self._broken)
         rows = sound_rows(as_rows(opened(X)), 0)
         labels = self._as_labels(y, len(rows))
         weights = as_weights(weight, len(rows))
         if weight is not None:
             self._check_members()
         self._check_width(rows)
-        order, copied = self._order, self._copied
-        predictions = np.empty((len(rows), *self._shape(labels)))
+        order, predictions = self._order, np.empty((len(rows), *self._shape(labels)))
 
         def play(start: int, stop: int) -> None:
             part, given = slice(start, stop), rows.part(start, stop)
@@ -218,16 +218,15 @@ class Aggregate(Readable):
                 self._learn_member(k, ways[k], terms, made, start == 0 and place == 0)
 
             # Learners that cannot be undone learn one after the other, until one refuses.
-            Shards.of_tasks(len(order), given.stored * len(order) * copied).each(
-                len(order), learn_one
-            )
+            numbers = given.stored * len(order) * self._copied
+            Shards.of_tasks(len(order), numbers).each(len(order), learn_one)
             if self.stack is not None:
                 stacked = partial(self.stack.learn, stack_rows(made[:, :-1], self.loss))
                 self._learn_member(len(order), stacked, terms, made, False)
             predictions[part] = self._mix(given.plain(), labels[part], weights[part], made)
 
         for start, stop in self._pieces(rows):
-            if copied:
+            if self._copied:
                 learn_or_undo(lambda a, b: self._marked(rows.part(a, b)), start, stop, play)
             else:
                 play(start, stop)
@@ -247,10 +246,14 @@ class Aggregate(Readable):
 
     def _marked(self, rows: Rows) -> Undo:
         """Return what puts all members back after they have learnt these rows."""
-        undos = [marked(learner, rows) for learner in self.learners]
+        undos = self._undos(rows)
         if self.stack is not None:
             undos.append(marked(self.stack, as_rows(np.empty((0, len(self.learners))))))
         return together(undos)
+
+    def _undos(self, rows: Rows) -> list[Undo]:
+        """Return what puts the learners back after they have learnt these rows."""
+        return [marked(learner, rows) for learner in self.learners]
 
     def _mark(self, rows: Rows) -> Undo | None:
         """Return what puts the aggregate back after it has learnt these rows, see `marks`."""
@@ -309,10 +312,6 @@ class Aggregate(Readable):
         for learner in self.learners:
             check_width(learner, rows)
 
-    def _require_whole(self) -> None:
-        if self._broken:
-            raise OverflowError(self._broken)
-
     def _refuse(self, reason: str, error: Exception) -> NoReturn:
         if not self._copied:
             self._broken = reason
@@ -364,7 +363,8 @@ class Aggregate(Readable):
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
         """Return the header and the arrays of a file."""
-        self._require_whole()
+        if self._broken:
+            raise OverflowError(self._broken)
         called = map(self._name, range(len(self.members)))
         headers, arrays = members_to_file(dict(zip(called, self.members, strict=True)))
         mixer, own = self._mixer._to_file()

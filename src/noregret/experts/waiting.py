@@ -11,6 +11,7 @@ import numpy as np
 from noregret.arrays import Matrix, Vector
 from noregret.experts.aggregate import Aggregate, Way
 from noregret.experts.roster import NARROW
+from noregret.learners.marks import Undo, marked
 from noregret.learners.standardized import Standardized
 from noregret.learners.standardized_fields import beyond
 from noregret.rows.examples import CHUNK, Rows
@@ -65,6 +66,14 @@ class Waiting(Aggregate):
         if self._waits and not self._outgrown:
             ways[-1] = partial(self.learners[-1].learn, from_wide_on(rows, weights))
         return ways
+
+    def _undos(self, rows: Rows) -> list[Undo]:
+        # What is put back are the learners wrapped: a copy of a member would have moments of its
+        # own.
+        return [
+            one.marked_view(rows) if k in self._seeing else marked(one, rows)
+            for k, one in enumerate(self.learners)
+        ]
 
     @staticmethod
     def _learn_seen(

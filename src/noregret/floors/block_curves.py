@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from noregret.floors.block_lines import BlockLines
 from noregret.floors.blocks import BLOCK, Arrays
+from noregret.floors.lines import Chosen
 from noregret.floors.parabolas import WIDEST, Parabolas
 from noregret.floors.pending import Held
 from noregret.losses import Loss
@@ -39,7 +43,8 @@ class BlockCurves(BlockLines):
     ) -> None:
         super().__init__(loss, size)
         self._loss, self._radius, self._widest = loss, radius, widest
-        self._parabolas: Parabolas | None = self._fresh()
+        #: The parabolas, if there are any.
+        self.parabolas: Parabolas | None = self._fresh()
 
     def _fresh(self) -> Parabolas:
         if self._radius is None:
@@ -48,25 +53,25 @@ class BlockCurves(BlockLines):
 
     def curves(self) -> list[Quadratic]:
         """Return the parabolas of all rows, one sum for each radius; the rows held back stay so."""
-        if self._parabolas is None:
+        if self.parabolas is None:
             return []
         held = self.pending.held(self.width) if len(self.pending) else None
-        return self._parabolas.curves(held)
+        return self.parabolas.curves(held)
 
-    def _enter(self, held: Held) -> None:
-        super()._enter(held)
-        if self._parabolas is not None:
-            self._parabolas.enter(held)
+    def _enter(self, held: Held, chosen: list[Chosen], staying: npt.NDArray[np.bool_]) -> None:
+        super()._enter(held, chosen, staying)
+        if self.parabolas is not None:
+            self.parabolas.enter(held, staying)
 
     def _widen(self, width: int) -> None:
         super()._widen(width)
         if width > self._widest:
-            self._parabolas = None
-        elif self._parabolas is not None:
-            self._parabolas.widen(width)
+            self.parabolas = None
+        elif self.parabolas is not None:
+            self.parabolas.widen(width)
 
     def _entered_arrays(self) -> Arrays:
-        curves = {} if self._parabolas is None else self._parabolas.arrays()
+        curves = {} if self.parabolas is None else self.parabolas.arrays()
         named = {f"{_CURVES}{name}": array for name, array in curves.items()}
         return super()._entered_arrays() | named
 
@@ -82,4 +87,4 @@ class BlockCurves(BlockLines):
         super()._restore_entered(arrays)
         if parabolas is not None and parabolas.width != self.width:
             raise ValueError(f"parabolas know {parabolas.width} features of {self.width}")
-        self._parabolas = parabolas
+        self.parabolas = parabolas

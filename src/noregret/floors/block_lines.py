@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from noregret.floors.blocks import BLOCK, Arrays, Blocks
-from noregret.floors.lines import STRENGTH, Lines, Proved
+from noregret.floors.lines import STRENGTH, Chosen, Lines, Proved
 from noregret.floors.pending import Held
 from noregret.losses import Loss
 
@@ -34,8 +37,14 @@ class BlockLines(Blocks):
     def _widen(self, width: int) -> None:
         self.lines.widen(width)
 
-    def _enter(self, held: Held) -> None:
-        self.lines.enter(held)
+    def _choose(self, held: Held) -> list[Chosen]:
+        return [self.lines.choose(held)]
+
+    def _enter(self, held: Held, chosen: list[Chosen], staying: npt.NDArray[np.bool_]) -> None:
+        self.lines.enter(held, chosen[0], staying)
+
+    def _retained(self) -> int:
+        return len(self.lines.slopes)
 
     def _proved(self, held: Held | None, thorough: bool) -> list[Proved]:
         return self.lines.proved(held, thorough)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.floors.lines import Proved
+from noregret.floors.lines import Chosen, Proved, most_bent, nobody
 from noregret.floors.pending import Held, Pending
 from noregret.proof.quadratic import Quadratic
 from noregret.rows.examples import Rows
@@ -82,13 +82,22 @@ class Blocks(ABC):
     def close(self) -> None:
         """Enter the rows held back as a block of its own, after which no row is kept."""
         if len(self.pending):
-            self._enter_all([self.pending.held(self.width)])
+            held = self.pending.held(self.width)
+            self._enter(held, self._choose(held), nobody(held))
+            self.entered += len(held.y)
             self.pending.forget()
 
     def _enter_all(self, full: Iterable[Held]) -> None:
+        most = self.pending.most
         for held in full:
-            self._enter(held)
-            self.entered += len(held.y)
+            chosen = self._choose(held)
+            bends = np.sum([one.bends for one in chosen], axis=0)
+            lengths = np.diff(held.rows.indptr)
+            limits = self.pending.size // 2, len(held.y) if most is None else most // 2
+            staying = most_bent(bends, lengths, *limits) if chosen else nobody(held)
+            self._enter(held, chosen, staying)
+            self.entered += len(held.y) - int(staying.sum())
+            self.pending.retain(staying)
 
     def arrays(self) -> Arrays:
         """Return copies of all state, the rows held back included, for a file."""
@@ -100,6 +109,9 @@ class Blocks(ABC):
         self.width = 0
         self._restore_entered(arrays)
         self.pending.restore(arrays, self.width)
+        if self._retained() > len(self.pending):
+            few = len(self.pending)
+            raise ValueError(f"{few} rows are held back, {self._retained()} of them chosen before")
         self.entered = int(arrays["entered"][0])
 
     def _make_room(self, width: int) -> None:
@@ -112,8 +124,16 @@ class Blocks(ABC):
         """Make room for features."""
 
     @abstractmethod
-    def _enter(self, held: Held) -> None:
-        """Enter a block."""
+    def _choose(self, held: Held) -> list[Chosen]:
+        """Return slopes of the rows of a block, for each set of lines."""
+
+    @abstractmethod
+    def _enter(self, held: Held, chosen: list[Chosen], staying: npt.NDArray[np.bool_]) -> None:
+        """Enter the rows of a block but for those that stay."""
+
+    @abstractmethod
+    def _retained(self) -> int:
+        """Return how many of the rows held back were in a block before."""
 
     @abstractmethod
     def _proved(self, held: Held | None, thorough: bool) -> list[Proved]:

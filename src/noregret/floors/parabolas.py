@@ -12,7 +12,8 @@ Rows are held back until a block is full. Its leader, for each radius,
 
 knows what all parabolas so far prove and the block itself; the block's parabolas touch at its
 predictions. The square loss is its own parabola: for it nothing depends on leader or radius, and
-the floor of a class is the least loss of the class.
+the floor of a class is the least loss of the class. Its sums are about the leader of the first
+block, so that they are of the size of losses rather than of squared labels: less is rounded away.
 """
 
 from __future__ import annotations
@@ -31,14 +32,18 @@ from noregret.losses import Loss
 from noregret.passes.curved_rows import Reach, Sums, Touch, enter_parabolas, predict
 from noregret.passes.dual import held_rows
 from noregret.passes.frame import block
-from noregret.proof.ledger import SIZE, SMALLEST_SIZE
-from noregret.proof.quadratic import Bend, Quadratic
+from noregret.proof.ledger import SIZE, SMALLEST_SIZE, Entry
+from noregret.proof.quadratic import FARTHEST, Bend, Quadratic
 from noregret.rows.examples import Rows
 
 #: Radii in units of the largest |x_i|.
 RADII = (4.0, 16.0, 64.0)
 #: The arrays of `Sums` that each radius has for itself.
 _OF_RADIUS = set(Sums._fields) - {"sizes"}
+#: The largest |v_j| of an origin: products with it do not overflow.
+FARTHEST_ORIGIN = 1e50
+#: Keeps an origin near 0 in directions of which the first block says little.
+RIDGE = 1.0
 #: The most features: each sum keeps two numbers for every pair of them.
 WIDEST = 512
 
@@ -98,8 +103,11 @@ class Parabolas:
             self.state[name] = np.pad(one, more, constant_values=filling)
         self.width = width
 
-    def enter(self, full: Held) -> None:
-        """Choose a leader for each radius, and enter the parabolas that touch where it predicts."""
+    def enter(self, full: Held, staying: npt.NDArray[np.bool_] | None = None) -> None:
+        """Choose a leader for each radius, and enter the parabolas that touch where it predicts.
+
+        staying: rows that are in the next block, too, and enter with it [default: none].
+        """
         sizes = self.state["sizes"]
         units = np.empty(full.rows.stored)
         if self.measured:
@@ -110,16 +118,29 @@ class Parabolas:
             units[:] = full.rows.values
         rows, scaled = full_rows(full.rows), full_rows(full.rows, units)
         m = np.maximum(sizes, SMALLEST_SIZE)
-        point = np.empty(len(full.y))
+        point, offset = np.empty(len(full.y)), np.empty(len(full.y))
+        entering = full.weight if staying is None else np.where(staying, 0.0, full.weight)
+        later = 0 if staying is None else int(staying.sum())
         for place, radius in enumerate(self.radii):
             sums, leaders = self._sums(place), self.state["leader"]
+            if radius == math.inf and sums.ledger[Entry.ROUNDS] == 0.0:
+                sums.origin[:] = self._first_leader(scaled, full, m)
+            predict(block(rows), sums.origin, full.offset, offset)
             if radius < math.inf:
                 past, start = _past(sums, m), m * leaders[place]
                 leaders[place] = lead(self.loss, block(scaled), full, past, radius, start) / m
-            predict(block(scaled), m * leaders[place], full.offset, point)
-            touch = Touch(full.y, full.weight, full.offset, point)
+            predict(block(scaled), m * leaders[place], offset, point)
+            touch = Touch(full.y, entering, offset, point)
             reach = Reach(radius, self._symmetric(place))
             enter_parabolas(self.loss, block(rows), touch, reach, sums)
+            # They count as rounds when they enter.
+            sums.ledger[Entry.ROUNDS] -= later
+
+    def _first_leader(self, scaled: Rows, full: Held, m: Vector) -> Vector:
+        """Return the minimiser of a block's loss plus RIDGE ||m v||_2^2 / 2, or 0 if it is far."""
+        ridge = Past(np.zeros(len(m)), RIDGE * np.eye(len(m)))
+        found = lead(self.loss, block(scaled), full, ridge, FARTHEST, np.zeros(len(m))) / m
+        return found if np.all(np.abs(found) <= FARTHEST_ORIGIN) else np.zeros(len(m))
 
     def curves(self, pending: Held | None = None) -> list[Quadratic]:
         """Return the parabolas of all rows for each radius.
@@ -148,6 +169,7 @@ class Parabolas:
             matrix=upper + np.triu(upper, 1).T,
             ledger=one.ledger.copy(),
             bends=one.bends.copy(),
+            origin=one.origin.copy(),
         )
 
     def _symmetric(self, place: int) -> bool:
@@ -194,6 +216,7 @@ def shapes(radii: int, width: int) -> dict[str, tuple[int, ...]]:
         "low": (width, width),
         "ledger": (SIZE,),
         "bends": (len(Bend),),
+        "origin": (width,),
     }
     return {"sizes": (width,)} | {name: (radii, *shape) for name, shape in own.items()}
 

@@ -30,6 +30,8 @@ class Held(NamedTuple):
 class Pending:
     """Rows in compressed form. A block ends with the row that fills it, wherever calls end.
 
+    Some rows of a full block may stay for the next one, as its first rows.
+
     Args:
         size: stored features with which a block is full, at least 1.
         most: rows with which it is full in any case, at least 1 [default: any number].
@@ -60,7 +62,10 @@ class Pending:
     def take(
         self, rows: Rows, y: npt.NDArray[Any], weight: Vector, offset: Vector
     ) -> Iterator[Held]:
-        """Hold rows back; yield each block that they fill, which is dropped afterwards."""
+        """Hold rows back; yield each block that they fill.
+
+        It is dropped afterwards, but for the rows that the caller chose to `retain` meanwhile.
+        """
         lengths, indices, values = compressed(rows)
         ends = np.cumsum(lengths, dtype=np.int64)
         begin = start = 0
@@ -77,13 +82,39 @@ class Pending:
             self._count += end - begin
             self._stored += stop - start
             begin, start = end, stop
-            if self._stored >= self.size or self._count == self.most:
+            if self._full():
                 yield self.held(rows.width)
-                self.forget()
+                if self._full():
+                    self.forget()
 
     def forget(self) -> None:
         """Drop the rows held back."""
         self._count = self._stored = 0
+
+    def _full(self) -> bool:
+        return self._stored >= self.size or self._count == self.most
+
+    def retain(self, staying: npt.NDArray[np.bool_]) -> None:
+        """Drop all rows but these, in their order; they must leave room for others.
+
+        >>> from noregret.rows.examples import as_rows
+        >>> pending, rows = Pending(4), as_rows([[1.0, 2.0], [3.0, 4.0]])
+        >>> for full in pending.take(rows, np.ones(2), np.ones(2), np.zeros(2)):
+        ...     pending.retain(np.array([False, True]))
+        >>> len(pending), pending.held(2).rows.values
+        (1, array([3., 4.]))
+        """
+        count, stored = self._count, self._stored
+        features = np.repeat(staying, self._kept["lengths"][:count].astype(np.intp))
+        self._count, self._stored = int(staying.sum()), int(features.sum())
+        if self._full():
+            raise ValueError(f"{self._count} rows with {self._stored} features fill a block")
+        for names, old, new, chosen in (
+            (_OF_ROWS, count, self._count, staying),
+            (_OF_FEATURES, stored, self._stored, features),
+        ):
+            for name in names:
+                self._kept[name][:new] = self._kept[name][:old][chosen]
 
     def _append(self, names: Any, count: int, parts: tuple[npt.NDArray[Any], ...]) -> None:
         for name, part in zip(names, parts, strict=True):

@@ -7,9 +7,10 @@ block maximise -sum_i c_i f*(g_i) - (1/(2b)) sum_jk (Z_jk / m_j)^2.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.floors.lines import CLOSE, EPOCHS, STRENGTH, Lines
+from noregret.floors.lines import CLOSE, EPOCHS, STRENGTH, Chosen, Lines
 from noregret.floors.pending import Held
 from noregret.losses import ScoreLoss
 from noregret.passes.dual import dual, dual_matrix, held_rows
@@ -36,6 +37,7 @@ class Planes(Lines):
 
     def __init__(self, loss: ScoreLoss, outputs: int, strength: float = STRENGTH) -> None:
         super().__init__(loss, strength)  # type: ignore[arg-type]
+        self.slopes = np.zeros((0, outputs))
         self.sums, self.theta = np.zeros((0, outputs, 2)), np.zeros((0, outputs))
 
     @property
@@ -48,20 +50,23 @@ class Planes(Lines):
         more = outputs - self.outputs
         self.sums = np.pad(self.sums, ((0, 0), (0, more), (0, 0)))
         self.theta = np.pad(self.theta, ((0, 0), (0, more)))
+        self.slopes = np.pad(self.slopes, ((0, 0), (0, more)))
 
     def gradient(self) -> Vector:
         """Return Z, score after score."""
         total: Vector = self.sums[: self.width].sum(axis=2).T.ravel()
         return total
 
-    def enter(self, given: Held, slopes: Vector | None = None, close: float = CLOSE) -> Vector:
-        """Choose the slopes of a block, from these on, and enter its planes; return the slopes."""
-        rows, y, weight, _ = given
+    def choose(self, held: Held, slopes: Vector | None = None, close: float = CLOSE) -> Chosen:
+        """Choose the slopes of a block, beginning with these."""
+        rows, y, weight, _ = held
         units = Rows(rows.indptr, rows.indices, np.empty(rows.stored), rows.width, len(rows))
         held_rows.measure_scores(block(rows), weight, self.sizes, self.theta, units.values)
         scale, squares = weight / self.strength, np.empty(len(y))
         dual.squares(block(units), squares)
-        slopes = np.zeros((len(y), self.outputs)) if slopes is None else slopes
+        if slopes is None:
+            slopes = np.zeros((len(y), self.outputs))
+            slopes[: len(self.slopes)] = self.slopes
         order = np.flatnonzero(weight).astype(np.uint32)
         memory = dual_matrix.Memory(scale, scale * squares, slopes, self.theta, order)
         dual_matrix.gather(block(units), memory)
@@ -71,8 +76,23 @@ class Planes(Lines):
             count, lost, apart = dual_matrix.ascend(self.loss, block(units), y, memory, count)
             if apart <= close * lost or count == 0:
                 break
-        self._enter_slopes(rows, Labels(y, weight), slopes, units)
-        return slopes
+        steep = np.abs(slopes)
+        # No slope is larger than 1: where all are near 0 or 1, the loss is nearly flat.
+        bends = weight * squares * (steep * (1.0 - steep)).sum(axis=1)
+        return Chosen(units, slopes, bends)
+
+    def enter(self, held: Held, chosen: Chosen, staying: npt.NDArray[np.bool_]) -> None:
+        """Enter the planes of a block, but for those of rows that are in the next one, too."""
+        rows, y, weight, _ = held
+        units, slopes, _ = chosen
+        labels = Labels(y, np.where(staying, 0.0, weight))
+        self._enter_slopes(rows, labels, slopes, units)
+        # What stays belongs to the next block.
+        scale = np.where(staying, weight / self.strength, 0.0)
+        order = np.zeros(0, np.uint32)
+        memory = dual_matrix.Memory(scale, scale, -slopes, self.theta, order)
+        dual_matrix.gather(block(units), memory)
+        self.slopes = slopes[staying]
 
     def _enter_slopes(self, rows: Rows, labels: Labels, slopes: Vector, units: Rows) -> None:
         """Enter the planes of all rows in the ledger and in Z."""

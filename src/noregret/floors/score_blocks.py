@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import numpy.typing as npt
 
 from noregret.floors.block_lines import BlockLines
 from noregret.floors.blocks import BLOCK, Arrays, Blocks
-from noregret.floors.lines import STRENGTH, Lines, Proved
+from noregret.floors.lines import STRENGTH, Chosen, Lines, Proved
 from noregret.floors.pending import Held
 from noregret.floors.planes import Planes
 from noregret.losses import OneAgainstRest, ScoreLoss
@@ -67,8 +68,14 @@ class JointScores(ScoreBlocks):
     def _widen(self, width: int) -> None:
         self.planes.widen(width)
 
-    def _enter(self, held: Held) -> None:
-        self.planes.enter(held)
+    def _choose(self, held: Held) -> list[Chosen]:
+        return [self.planes.choose(held)]
+
+    def _enter(self, held: Held, chosen: list[Chosen], staying: npt.NDArray[np.bool_]) -> None:
+        self.planes.enter(held, chosen[0], staying)
+
+    def _retained(self) -> int:
+        return len(self.planes.slopes)
 
     def _proved(self, held: Held | None, thorough: bool) -> list[Proved]:
         return self.planes.proved(held, thorough)
@@ -106,7 +113,7 @@ class SeparateScores(ScoreBlocks):
         """Return the lines of two scores that are equivalent to those of one: class 1 is +1."""
         both = cls(loss, binary.pending.size, binary.lines.strength)
         first, second = (copy.deepcopy(binary.lines) for _ in range(2))
-        first.sums, first.theta = -first.sums, -first.theta
+        first.sums, first.theta, first.slopes = -first.sums, -first.theta, -first.slopes
         both.lines, both.pending = [first, second], copy.deepcopy(binary.pending)
         both.pending.relabel(lambda y: np.where(y > 0.0, 1.0, 0.0))
         both.outputs, both.width, both.entered = 2, binary.width, binary.entered
@@ -126,9 +133,15 @@ class SeparateScores(ScoreBlocks):
         chosen = held.y[:, score] > 0.0 if held.y.ndim == 2 else held.y == score
         return held._replace(y=np.where(chosen, 1.0, -1.0))
 
-    def _enter(self, held: Held) -> None:
-        for score, lines in enumerate(self.lines):
-            lines.enter(self._of_score(held, score))
+    def _choose(self, held: Held) -> list[Chosen]:
+        return [lines.choose(self._of_score(held, k)) for k, lines in enumerate(self.lines)]
+
+    def _enter(self, held: Held, chosen: list[Chosen], staying: npt.NDArray[np.bool_]) -> None:
+        for score, (lines, own) in enumerate(zip(self.lines, chosen, strict=True)):
+            lines.enter(self._of_score(held, score), own, staying)
+
+    def _retained(self) -> int:
+        return max((len(lines.slopes) for lines in self.lines), default=0)
 
     def _proved(self, held: Held | None, thorough: bool) -> list[Proved]:
         tried = [

@@ -35,8 +35,8 @@ def certify(
         weight: one number >= 0 a row [default: 1].
         mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
         blocks: whether lines under blocks of rows are tried, too. They do not depend on the
-            predictions: as a rule the floor is then close to the least loss of the class, for 1
-            to 4 us a row, and more where it is read. For the square loss, or with `radius`, and
+            predictions: as a rule the floor is then close to the least loss of the class, for 2
+            to 7 us a row, and more where it is read. For the square loss, or with `radius`, and
             up to 128 features there are parabolas besides; "parabolas" makes them without a
             radius and up to 512 features, for 3 to 30 times as much [default: False].
         radius: the largest radius that `floor` will be asked for, finite and above 0, if it is

@@ -120,7 +120,7 @@ class DualAscent(Learner):
                 along the step, so a visit gains at least that part of the whole gain. Not for
                 update="conservative" or "aggressive". Reference: Zhang, On the Dual Formulation
                 of Regularized Linear Systems, step control.
-            blocks: raise the floor by lines under blocks of rows, for 1 to 4 us a row and 3 MB of
+            blocks: raise the floor by lines under blocks of rows, for 2 to 7 us a row and 3 MB of
                 rows held back; or "parabolas", see `nr.certify` [default: False].
         """
         if not 0.0 < C < 1e100:

@@ -97,7 +97,7 @@ class MirrorDescent(SingleRowLearner[float]):
                 [default: none].
             implicit: step by the slope at the new weights, argmin D(w, w_t) + eta f_t(w)
                 [default: False].
-            blocks: raise the floor by lines under blocks of rows, for 1 to 4 us a row and 3 MB of
+            blocks: raise the floor by lines under blocks of rows, for 2 to 7 us a row and 3 MB of
                 rows held back; or "parabolas", see `nr.certify` [default: False].
         """
         domain = None if domain == Everywhere() else domain

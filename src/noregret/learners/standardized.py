@@ -16,7 +16,7 @@ from noregret.files.fields import Saved, Setting
 from noregret.learners.base import Diverged, learn_together
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_scores import ScoreCertifier
-from noregret.learners.marks import Undo, marked
+from noregret.learners.marks import Undo, marked, with_attributes
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.row_view import RowView
@@ -277,18 +277,21 @@ class Standardized(Saved):
 
     def _mark(self, rows: Rows) -> Undo | None:
         """Return what puts the learner back after it has learnt these rows, see `marks`."""
-        view, width = self._view, self._view.width_for(rows.width)
-        if self.blocks or rows.width > self.dimension or width != self._learner.dimension:
+        known = self._view.width_for(rows.width) == self._learner.dimension
+        if self.blocks or rows.width > self.dimension or not known:
             return None
-        undo = marked(self._learner, as_rows(np.empty((0, width))))
-        state, book = view.state(), {} if self._book is None else dict(vars(self._book))
+        # The certificate enters rows in copies of its arrays.
+        return with_attributes([] if self._book is None else [self._book], self.marked_view(rows))
+
+    def marked_view(self, rows: Rows) -> Undo:
+        """Return what puts the moments and the learner wrapped back, see `marks`."""
+        width, state = self._view.width_for(rows.width), self._view.state()
+        known = width == self._learner.dimension
+        undo = marked(self._learner, as_rows(np.empty((0, width))) if known else None)
 
         def back() -> None:
             undo()
-            view.put_back(state)
-            if self._book is not None:
-                # It enters rows in copies of its arrays.
-                vars(self._book).update(book)
+            self._view.put_back(state)
 
         return back
 

@@ -169,7 +169,8 @@ class Logistic(Margin):
         high = max(tail / (1.0 + tail), _LEAST_CHANCE)
         # Where the step from `high` lands, which is below the root.
         low = high * (1.0 + (1.0 - high) * max(a, 0.0)) / (1.0 + q * high * (1.0 - high))
-        c = min(max(c, low), high)
+        # A guess above the root is worth nothing.
+        c = max(c, low) if c < high else low
         if a > _LEAST_LOGIT:
             for _ in range(60):
                 odds = 1.0 / (1.0 - c)

@@ -10,7 +10,7 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.frame import Rule, Vector
 from noregret.passes.rounds import Round, enter_round, playable, row_norm
-from noregret.passes.rows import Row, measure_row, place
+from noregret.passes.rows import Row, fetch_ahead, measure_row, place
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 
@@ -74,6 +74,16 @@ class SizedFound(NamedTuple):
     scaled: float
 
 
+@kernel(fast=True, inline=True)
+def _in_sizes(state, row):  # type: ignore[no-untyped-def]
+    """Return sum |x_i| / m_i, the m_i those after the row."""
+    scaled = 0.0
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
+        scaled += abs(x) / max(state[i, 1], abs(x), SMALLEST_SIZE)
+    return scaled
+
+
 @dataclass(frozen=True)
 class SizedCertifyRule(Rule):
     """The same for features measured by their sizes m_i, the largest |x_i| so far.
@@ -91,12 +101,9 @@ class SizedCertifyRule(Rule):
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
     ) -> tuple[SizedFound, int]:
         """Take the prediction that was given, and measure the row."""
+        fetch_ahead(*row)
         found, stop = examined(self.loss, self.mirror, row, label, mass, memory.given[row.t])
-        scaled = 0.0
-        for k in range(row.end - row.begin):
-            i, x = place(row, k)
-            scaled += abs(x) / max(memory.state[i, 1], abs(x), SMALLEST_SIZE)
-        return SizedFound(found, scaled), stop
+        return SizedFound(found, _in_sizes(memory.state, row)), stop
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: SizedFound) -> int:
         """Enter the round, add its gradient and bring the sizes up to date."""

@@ -7,6 +7,11 @@ at the prediction p, with the slope g there, proves of it, with e = p - o,
 
 for every u whose prediction lies in the range that the curvature k was computed for; a is c times
 the height of the line at <u, x> = 0. The sums over the rows keep lines and parabolas apart.
+
+The sums are about w = u - v for some origin v, with the offset o + <v, x> in place of o: near v
+their terms are as small as the losses. That offset is rounded, by d = (n/2 + 1) EPSILON
+(sum |v_j x_j| + |o|) at most for n features. With the true offset the parabola would be higher or
+lower by c |g - k e| d + c k d^2 / 2 at most, and its gradient another by c k d ||x||.
 """
 
 from __future__ import annotations
@@ -18,14 +23,17 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
-from noregret.proof.quadratic import Bend
+from noregret.proof.quadratic import LEDGER_ERRORS, Bend
 from noregret.rounding import EPSILON, ROOT_UNDERFLOW, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Touch(NamedTuple):
-    """Label, weight and offset of each row, and where its parabola touches."""
+    """Label, weight and offset of each row, and where its parabola touches.
+
+    Where the sums have an origin v, <v, x> is part of the offset.
+    """
 
     y: Any
     weight: Any
@@ -41,7 +49,7 @@ class Reach(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The sums over all rows, twofold but for sizes, and m_i, the largest |x_i| so far."""
+    """The sums over all rows, twofold but for sizes, which are the largest |x_i| so far."""
 
     #: Gradients of the lines, and sum c k e x; a record of the sum and its low-order part each.
     lines: Any
@@ -52,6 +60,8 @@ class Sums(NamedTuple):
     sizes: Any
     ledger: Any
     bends: Any
+    #: The point v that the sums are about.
+    origin: Any
 
 
 @kernel(fast=True, counted=False)
@@ -102,7 +112,7 @@ def enter_parabolas(loss, rows, touch, reach, sums):  # type: ignore[no-untyped-
 
     The sizes of all terms go to MAGNITUDE, TRAVEL and SCALED_TRAVEL of the ledger and to `bends`.
     """
-    ledger, bends, sizes = sums.ledger, sums.bends, sums.sizes
+    ledger, bends, sizes, origin = sums.ledger, sums.bends, sums.sizes, sums.origin
     for t in range(np.uint64(touch.y.shape[0])):
         y, c, o, p = touch.y[t], touch.weight[t], touch.offset[t], touch.point[t]
         ledger[Entry.ROUNDS] += 1.0
@@ -110,13 +120,18 @@ def enter_parabolas(loss, rows, touch, reach, sums):  # type: ignore[no-untyped-
             continue
         row = row_of(rows, t)
         count = row.end - row.begin
-        square = scaled = length = 0.0
+        square = scaled = length = moved = 0.0
         for k in range(count):
             j, x = place(row, k)
             unit = abs(x) / max(sizes[j], SMALLEST_SIZE)
             square += unit * unit
             scaled += unit
             length += abs(x)
+            moved += abs(origin[j] * x)
+        # What the rounding of the offset does, in units of 32 EPSILON.
+        lost_offset = 0.0
+        if moved > 0.0:
+            lost_offset = (moved + abs(o)) * (0.5 * np.float64(count) + 1.0) / LEDGER_ERRORS
         # Rounded up, as is the range: the curvature of a smaller range could be too large.
         root = np.sqrt(square) * (1.0 + (np.float64(count) + 8.0) * EPSILON) + ROOT_UNDERFLOW
         value, g, e = loss.value(y, p), loss.slope(y, p), p - o
@@ -132,8 +147,9 @@ def enter_parabolas(loss, rows, touch, reach, sums):  # type: ignore[no-untyped-
         bends[Bend.RISE], lost = two_sum(bends[Bend.RISE], bend * e * e)
         bends[Bend.RISE_LOW] += lost
         spread = c * (abs(value) + abs(height)) + abs(g) * (abs(y) + abs(p) + abs(o)) + bend * e * e
+        spread += (abs(g) + bend * (abs(e) + lost_offset)) * lost_offset
         ledger[Entry.MAGNITUDE] += 2.0 * spread
-        size = abs(g) + bend * abs(e)
+        size = abs(g) + bend * (abs(e) + lost_offset)
         ledger[Entry.TRAVEL] += size * length
         ledger[Entry.SCALED_TRAVEL] += size * scaled
         bends[Bend.SQUARES] += bend * root * root

@@ -2,20 +2,21 @@
 
 The parabolas of all rows add up to a convex quadratic below the loss,
 
-    sum_t c_t f_t(u) >= Q(u) = a + <u, Z> + u'Hu/2      for every u with ||m u||_2 <= radius.
+    sum_t c_t f_t(u) >= Q(u) = a + <w, Z> + w'Hw/2,   w = u - origin,
 
-Q is above its tangent at any v, Q(u) >= a - v'Hv/2 + <u, rho> with rho = Z + Hv, and a tangent is
-a ledger and a gradient like those of supporting lines: a floor over a class is what a certificate
-makes of them. At the v where Q is least over the class nothing is lost; no error in v can make the
-floor false, only lower.
+for every u with ||m u||_2 <= radius. Q is above its tangent at any w = v - origin,
+Q(u) >= a - w'Hw/2 + <u - origin, rho> with rho = Z + Hw, and a tangent is a ledger and a gradient
+like those of supporting lines: a floor over a class is what a certificate makes of them. At the v
+where Q is least over the class nothing is lost; no error in v can make the floor false, only lower.
 
 Beyond the radius the parabolas are flattened. D(p + k h) >= k D(p + h) for k >= 1, as D is convex
 and 0 at h = 0; a curvature for all |z - p| <= r is therefore right for |z - p| <= r / k after
 multiplication by k < 1. That needs ranges around the points of contact (`symmetric`).
 
-Rounding. The sums are twofold, so that their terms alone are rounded. With R = ||m v||_2 and n the
-norms of rows in units of m, Cauchy's inequality bounds what d terms of Hv and v'Hv lose by
-d EPSILON times R sum c ||x||_1 n and R^2 sum c n^2, the sums that `bends` keeps.
+Rounding. The sums are twofold, so that their terms alone are rounded. With R = ||m w||_2 and n the
+norms of rows in units of m, Cauchy's inequality bounds what d terms of Hw and w'Hw lose by
+d EPSILON times R sum c ||x||_1 n and R^2 sum c n^2, the sums that `bends` keeps. An error of rho
+moves <origin, rho> by ||m origin||_2 times its size at most.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.norms import norm_upper
 from noregret.proof.ledger import GRADIENT_ERRORS, SMALLEST_SIZE, Entry
-from noregret.rounding import grown
+from noregret.rounding import EPSILON, UNDERFLOW, grown
 
 #: Roundings of a term of Z: 16 that a slope is allowed, and twice its products and sums.
 SLOPE_ERRORS = 32.0
-#: Roundings of a term of v'Hv: of its products and sums, beside 2 d of the products with v.
-BEND_ERRORS = 16.0
+#: Errors of w'Hw/2 and of Hw in units of EPSILON, beside d: each of w'Hw takes part in a product
+#: and d sums on either side, which lose half of EPSILON each, and has three or four roundings more.
+BEND_ERRORS = 8.0
 #: The errors of intercepts that a certificate counts, see `certificate.ROUND_ERRORS`.
 LEDGER_ERRORS = 32.0
 #: Above this ||m v||_2 products with v could overflow.
@@ -76,6 +78,8 @@ class Quadratic:
     matrix: Vector
     ledger: Vector
     bends: Vector
+    #: The point that the sums are about.
+    origin: Vector
     #: Points where it is low over the classes of floors that were asked for, by radius and norm.
     lowest: dict[tuple[float | None, float | None], Vector] = field(default_factory=dict)
 
@@ -95,7 +99,7 @@ class Quadratic:
 
         >>> import dataclasses
         >>> none = np.zeros(0)
-        >>> flat = Quadratic(2.0, False, True, none, none, none, none, none, none)
+        >>> flat = Quadratic(2.0, False, True, *7 * [none])
         >>> flat.share(2.0), flat.share(4.0), dataclasses.replace(flat, symmetric=True).share(4.0)
         (1.0, 0.0, 0.49999999999999...)
         """
@@ -107,30 +111,35 @@ class Quadratic:
         return self.radius / reach * (1.0 - 1e-15) if self.symmetric else 0.0
 
     def slopes(self, share: float) -> Vector:
-        """Return Z, with curvatures multiplied by `share`."""
-        return self.lines - share * self.shifts
+        """Return the gradient of Q at 0, with curvatures multiplied by `share`."""
+        return self.lines - share * (self.shifts + self.matrix @ self.origin)
 
     def tangent(self, v: Vector, share: float = 1.0) -> tuple[Vector, Vector]:
         """Return the tangent at v as the ledger and the Z of lines, with their sizes.
 
         The sizes are scaled so that the errors that a certificate counts cover those above.
         """
-        length = norm_upper(self.units * v, 2.0)
+        w, units = v - self.origin, self.units
+        length, away = norm_upper(units * w, 2.0), norm_upper(units * self.origin, 2.0)
         if not length <= FARTHEST:
-            v, length = np.zeros(len(v)), 0.0
+            w, length = np.zeros(len(v)), 0.0
         ledger, bends = self.ledger.copy(), self.bends
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            product = share * (self.matrix @ v)
-            slopes = self.slopes(share) + product
+            product = share * (self.matrix @ w)
+            slopes = self.lines - share * self.shifts + product
             ledger[Entry.INTERCEPT_LOW] += 0.5 * share * bends[Bend.RISE_LOW]
-            ledger[Entry.INTERCEPT_LOW] += 0.5 * share * bends[Bend.RISE] - 0.5 * float(v @ product)
-        errors, rounds = 2.0 * len(v) + BEND_ERRORS, float(ledger[Entry.ROUNDS])
-        square = share * length * length * float(bends[Bend.SQUARES])
-        ledger[Entry.MAGNITUDE] += grown(errors / LEDGER_ERRORS * square, 8.0)
+            ledger[Entry.INTERCEPT_LOW] += 0.5 * share * bends[Bend.RISE] - 0.5 * float(w @ product)
+            ledger[Entry.INTERCEPT_LOW] -= float(self.origin @ slopes)
+        errors, rounds = len(v) + BEND_ERRORS, float(ledger[Entry.ROUNDS])
         for place, bend in ((Entry.TRAVEL, Bend.TRAVEL), (Entry.SCALED_TRAVEL, Bend.SCALED_TRAVEL)):
             moved = SLOPE_ERRORS * float(ledger[place])
             moved += errors * share * length * float(bends[bend])
             ledger[place] = grown(moved / (rounds + GRADIENT_ERRORS), 8.0)
+        # In units of EPSILON; the last is the error of rho in units of m.
+        lost = errors * share * length * length * float(bends[Bend.SQUARES])
+        lost += errors * float(np.abs(self.origin) @ np.abs(slopes)) + away * moved
+        lost += rounds * len(v) * UNDERFLOW / EPSILON
+        ledger[Entry.MAGNITUDE] += grown(lost / LEDGER_ERRORS, 8.0)
         return ledger, slopes
 
     def height(self, v: Vector, share: float, support: float) -> float:
@@ -139,6 +148,9 @@ class Quadratic:
         support: the largest <u, -rho> over the class.
         """
         rise = self.ledger[Entry.INTERCEPT] + 0.5 * share * self.bends[Bend.RISE]
-        low = 0.5 * share * float(v @ (self.matrix @ v))
+        w = v - self.origin
+        product = share * (self.matrix @ w)
+        slopes = self.lines - share * self.shifts + product
+        low = 0.5 * float(w @ product) + float(self.origin @ slopes)
         found = float(rise) - low - support
         return found if math.isfinite(found) else -math.inf

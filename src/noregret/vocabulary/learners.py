@@ -35,7 +35,7 @@ ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
 #: What several classes go with.
 _OF_SEVERAL = {
     "mirror": ("euclidean", "ball", "p-norm"),
-    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", MIXTURE),
+    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", "newton", MIXTURE),
     "update": ("descent", "mistakes"),
 }
 

@@ -66,6 +66,16 @@ def measure_scores(rows, weight, sizes, theta, scaled):  # type: ignore[no-untyp
 
 
 @kernel(counted=False)
+def bends(loss, held, point, nearby, found):  # type: ignore[no-untyped-def]
+    """Write c d (f'(p + d) - f'(p - d)) of every row, d how far other predictions are nearby."""
+    for t in range(np.uint64(held.y.shape[0])):
+        y, c, p, d = held.y[t], held.weight[t], point[t], nearby[t]
+        bend = c * d * (loss.slope(y, p + d) - loss.slope(y, p - d))
+        # Infinite slopes may differ by NaN.
+        found[t] = bend if bend > 0.0 else 0.0
+
+
+@kernel(counted=False)
 def enter_slopes(loss, rows, held, sizes, state, ledger):  # type: ignore[no-untyped-def]
     """Enter the line of every row in the ledger, and its gradient in the twofold sums `state`.
 
