@@ -128,6 +128,19 @@ def test_an_option_of_one_learner_makes_it_one(
     assert (told["options"]["rate"] is None) == ("exact" in options)
 
 
+def test_a_floor_of_0_names_the_option_that_raises_it(tmp_path: Path, call: Call) -> None:
+    path = tmp_path / "a.csv"
+    # The last feature is far from 0, beside how much it moves.
+    lines = (f"{a},{1e4 + b},{y}\n" for (a, b, _), y in zip(X.tolist(), LABELS["two"], strict=True))
+    path.write_text("a,b,kind\n" + "".join(lines))
+    hint = "a floor of 0 says nothing; as a rule --blocks, which takes longer, raises it"
+    told = json.loads(call("learn", path, "--json").stdout)
+    assert told["progress"][-1]["floor"] <= 0.0
+    assert hint in call("learn", path, "--quiet").stdout
+    assert hint not in call("learn", path, "--quiet", "--blocks").stdout
+    assert hint not in call("learn", path, "--quiet", "--rate", "scale-free").stdout
+
+
 def test_compare_says_what_the_default_is(tmp_path: Path, call: Call) -> None:
     path = written(tmp_path / "a.csv", "two")
     run = call("compare", path, "-l", "default", "-l", "scale-free")

@@ -156,7 +156,7 @@ def _character(code: str) -> str:
 def test_two_classes_are_one_line_each(tmp_path: Path, call: Call) -> None:
     table = _table(tmp_path / "t.jsonl", ("a\nb", "c\\"), ("x", "y"))
     model = tmp_path / "m.nr"
-    assert call("learn", table, "--save", model, "--quiet").returncode == 0
+    assert call("learn", table, "--rate", "scale-free", "--save", model, "--quiet").returncode == 0
     run = call("predict", model, table, "--as", "label", "--quiet")
     assert run.returncode == 0 and run.stdout.count("\n") == 120
     assert set(run.stdout.split()) == {"a\\nb", "c\\\\"}

@@ -85,11 +85,13 @@ def test_learn_prints_whose_loss_it_is(
         here.setattr(learning, "hosted", threads)
         assert commands.call(command) == 0
     told = capsys.readouterr().out
+    parts = "Logistic(), Euclidean(), PerCoordinate(scale=1.0, invariant=False)"
+    assert told.startswith(f"each shard: {parts}\n")
     assert "whose loss: 4 shards, each predicting with its own weights, mixed every 20 rows" in told
     assert len(weights.read_text().split()) == 6
     assert commands.call([*command, "--json"]) == 0
     found = checked("learn_cluster", capsys.readouterr().out)
-    assert found["table"][-1]["rows"] == 400
+    assert found["table"][-1]["rows"] == 400 and found["learner"] == parts
     assert found["table"][-1]["floor"] <= found["table"][-1]["loss"]
 
 

@@ -16,7 +16,7 @@ VALUES = {
 STREAMED = {
     "coins": OnlineClassifier(rate="coin_betting"),
     "grid": OnlineClassifier("hinge", rate="grid"),
-    "mixture": OnlineClassifier(rate="mixture"),
+    "mixture": OnlineClassifier(multiclass="one_against_rest", rate="mixture"),
     "adaptive": OnlineClassifier("squared_hinge", rate=nr.rates.Adaptive()),
     "dual": DualClassifier("hinge", C=0.3),
     "dual logistic": DualClassifier("logistic", C=0.3),

@@ -18,6 +18,7 @@ from noregret.cli.hindsight import Found
 from noregret.cli.writing import Output, fitted, to_json
 from noregret.extras import require_extra
 from noregret.rounding import down, down_each, up, up_each
+from noregret.runs.facts import describe_learner
 from noregret.runs.interrupt import ENDING, Interrupted, Terminated, unwinding
 from noregret.runs.progress import PassingLine
 from noregret.vocabulary.learners import Spec, make_loss
@@ -105,6 +106,8 @@ def learnt(
         cells = f"{now.rows:,}", up(up_each(now.loss, now.rows)), floor, f"{now.seconds:.1f}"
         console.print(_line(cells, widths))
 
+    if table:
+        console.print(fitted(f"each shard: {describe_learner(spec.make())}"), style="dim")
     line = PassingLine("starting workers, which read the files")
     rule = given.label_rule(make_loss(spec.loss).labels)
     with ended(line, "nothing was written"):
@@ -118,7 +121,8 @@ def learnt(
     if as_json:
         rows = [line._asdict() for line in found.table]
         told = {
-            "input": found.gathered.files[0].name, "lost": found.lost, "table": rows,
+            "input": found.gathered.files[0].name, "learner": describe_learner(spec.make()),
+            "lost": found.lost, "table": rows,
             "certificate": certificate.as_dict(radius),
         }  # fmt: skip
         print(to_json(told))

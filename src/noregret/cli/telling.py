@@ -143,6 +143,11 @@ def conclusion(session: Session, as_json: bool) -> str:
         more = {"refused": session.stream.refused, "saved": saved}
         return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
     lines = closing_lines(learner, record, "see --shuffle")
+    mixed_floor = words_of(learner) is not None and record.points[-1].average_floor <= 0.0
+    if mixed_floor and not record.spec.blocks:
+        lines.append(
+            "  a floor of 0 says nothing; as a rule --blocks, which takes longer, raises it"
+        )
     mixed = "shuffle" in record.reading
     # Only descent for one score keeps an average.
     single = record.spec.update == "descent" and learner.loss.labels != "class"

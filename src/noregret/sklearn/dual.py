@@ -28,7 +28,8 @@ from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
 from noregret.rounding import up
 from noregret.rows.examples import Rows
-from noregret.sklearn.columns import Ascent, Columns, Optimum, score_loss
+from noregret.sklearn.chosen import score_loss
+from noregret.sklearn.columns import Ascent, Columns, Optimum
 from noregret.sklearn.estimator import RowEstimator, StreamRegressor, Vector, require_count
 from noregret.sklearn.rows import Feeder, Order
 from noregret.sklearn.stream import StreamClassifier

@@ -17,7 +17,8 @@ from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.scoring.scorer import Scorer
-from noregret.sklearn.columns import Columns, new_learner, open_scorer
+from noregret.sklearn.chosen import new_learner, open_scorer
+from noregret.sklearn.columns import Columns
 from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_count
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
