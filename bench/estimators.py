@@ -75,7 +75,9 @@ def contest(X: Any, classes: bool, rows: int = ROWS) -> Contest:
     chunks = [(X[span], y[span]) for span in spans]
     own = cycle(chunks)
     core = cycle([(wide[span], y[span]) for span in spans])
-    model: Any = OnlineClassifier() if classes else OnlineRegressor()
+    model: Any = (
+        OnlineClassifier(rate="scale_free") if classes else OnlineRegressor(rate="scale_free")
+    )
     loss = nr.losses.Logistic() if classes else nr.losses.Squared()
     learner = nr.MirrorDescent(
         loss, nr.mirrors.Euclidean(), nr.rates.ScaleFree(), dimension=wide.shape[1], averaging=False

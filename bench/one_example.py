@@ -82,9 +82,9 @@ def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
         PARTIAL: partial_fits,
     }
     models: list[tuple[Any, list[Any]]] = [
-        (OnlineClassifier(), classes),
+        (OnlineClassifier(rate="scale_free"), classes),
         (linear_model.LogisticRegression(), classes),
-        (OnlineRegressor(), targets.tolist()),
+        (OnlineRegressor(rate="scale_free"), targets.tolist()),
         (linear_model.LinearRegression(), targets.tolist()),
     ]
     for model, labels in models:

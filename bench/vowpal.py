@@ -34,7 +34,7 @@ OURS = [sys.executable, "-m", "noregret", "learn", "--quiet"]
 VW = [sys.executable, "-m", "vowpalwabbit", "--quiet", "--loss_function", "logistic"]
 #: Name of a pair: what we are told, what VW is told.
 PAIRS: dict[str, tuple[list[str], list[str]]] = {
-    "default": ([], []),
+    "ScaleFree": (["--rate", "scale-free"], []),
     "plain descent": (["--rate", "inverse-sqrt"], ["--sgd"]),
 }
 WIDE_BITS = 24

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import machine
-from bench.quality.data import STREAMS, Stream, load
+from bench.quality import unseen
+from bench.quality.data import Stream
 from bench.quality.ours import named, noregret
 from bench.quality.rivals import RIVALS, progressive_loss
+from bench.quality.sets import EVERY, SETS
 from bench.quality.several import SEVERAL
 
 OURS = "noregret"
@@ -55,6 +57,8 @@ class Result:
     ours: dict[str, float] = dataclasses.field(default_factory=dict)
     #: How many rounds a sum of log losses has: the mixture may lose ln K + ln T more.
     rounds: int | None = None
+    #: Whether there are more than two classes.
+    several: bool = False
 
     def best(self) -> str:
         """Return the tool with the least loss."""
@@ -74,6 +78,11 @@ class Result:
         best = self.best()
         told = [f"**{self.text(tool)}**" if tool == best else self.text(tool) for tool in tools]
         return [*told, "" if self.change is None else f"{self.change:+.2%}"]
+
+    @property
+    def compared(self) -> bool:
+        """Whether ours ran, and something else."""
+        return OURS in self.losses and len(self.losses | self.ours) > 1
 
     def behind(self) -> tuple[float, str]:
         """Return by how much ours is above the best of all, in parts of it, and which that is.
@@ -115,8 +124,8 @@ def measure(stream: Stream, tools: list[str], units: bool, ours: bool = False) -
 
 def measure_several(stream: Stream, tools: list[str], units: bool) -> list[Result]:
     """Run the tools over one stream of several classes: error rates, and log losses."""
-    error = Result(stream.name, "error", {}, {}, [])
-    log = Result(stream.name, "log", {}, error.seconds, error.stopped)
+    error = Result(stream.name, "error", {}, {}, [], several=True)
+    log = Result(stream.name, "log", {}, error.seconds, error.stopped, several=True)
     rounds = len(stream.y)
     for tool in tools:
         least = min(error.losses.values(), default=math.inf)
@@ -147,23 +156,21 @@ def markdown(results: list[Result], tools: list[str]) -> str:
 
 def tables(results: list[Result], tools: list[str]) -> str:
     """Return two tables: two classes and real targets, and several classes."""
-    several = {name for name in STREAMS if name in _SEVERAL}
     parts = []
     for known, chosen in ((TOOLS, False), (SEVERAL, True)):
-        part = [result for result in results if (result.stream in several) == chosen]
+        part = [result for result in results if result.several == chosen]
         if part:
             parts.append(markdown(part, [tool for tool in tools if tool in known]))
     return "\n".join(parts)
 
 
-#: The streams of several classes.
-_SEVERAL = ("covtype7", "mnist_t10k", "gas_drift")
-
-
 def _arguments() -> argparse.Namespace:
     every = list(dict.fromkeys([*TOOLS, *SEVERAL]))
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
-    parser.add_argument("--streams", choices=STREAMS, nargs="+", default=list(STREAMS))
+    parser.add_argument("--set", choices=SETS, default="shared", help="[default: shared]")
+    parser.add_argument(
+        "--streams", choices=EVERY, nargs="+", help="of any set [default: all of --set]"
+    )
     parser.add_argument("--tools", choices=every, nargs="+", default=every)
     parser.add_argument("--rows", type=int, metavar="N", help="only the first N rows of each")
     parser.add_argument(
@@ -178,11 +185,12 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Parse the command line, run, print."""
     arguments = _arguments()
-    facts: dict[str, Any] = machine.describe() | {name: version(name) for name in PACKAGES}
+    packages = [*PACKAGES, *(unseen.PACKAGES if arguments.set == "unseen" else ())]
+    facts: dict[str, Any] = machine.describe() | {name: version(name) for name in packages}
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
     results: list[Result] = []
-    for name in arguments.streams:
-        stream = load(name).head(arguments.rows)
+    for name in arguments.streams or SETS[arguments.set]:
+        stream = EVERY[name]().head(arguments.rows)
         if arguments.other_units:
             stream = stream.in_other_units()
         several = stream.outputs > 1
@@ -198,6 +206,7 @@ def main() -> None:
             print(f"  {result.measure}: {', '.join(told)} ({', '.join(taken)} s)", flush=True)
             if result.ours:
                 print("  ours:", ", ".join(f"{k} {v:.5g}" for k, v in result.ours.items()))
+            if result.compared:
                 above, best = result.behind()
                 print(f"  above the best of all, {best}: {above:+.3%}", flush=True)
             if result.change is not None:
@@ -209,7 +218,7 @@ def main() -> None:
             f"{OURS} has the least loss in {won} of {len(results)} comparisons, bar {WON:.0%}: "
             f"{verdict}"
         )
-        judged = [(*result.behind(), result.stream) for result in results if result.ours]
+        judged = [(*result.behind(), result.stream) for result in results if result.compared]
         if judged:
             above, best, name = max(judged)
             verdict = "met" if above <= BEHIND else "MISSED"

@@ -74,7 +74,7 @@ def _table(path: str) -> pd.DataFrame:
     return pd.read_csv(folder() / path)
 
 
-def _columns(table: pd.DataFrame) -> sp.csr_matrix:
+def columns(table: pd.DataFrame) -> sp.csr_matrix:
     """Return numbers as columns and texts as indicators; a blank is a feature that is absent."""
     parts = []
     for name in table.columns:
@@ -91,15 +91,13 @@ def _columns(table: pd.DataFrame) -> sp.csr_matrix:
     return result
 
 
-def _signs(positive: npt.NDArray[np.bool_] | pd.Series) -> npt.NDArray[np.float64]:
+def signs(positive: npt.NDArray[np.bool_] | pd.Series) -> npt.NDArray[np.float64]:
     return np.where(np.asarray(positive, bool), 1.0, -1.0)
 
 
 def _csv(name: str, path: str, target: str, positive: object) -> Stream:
     table = _table(path)
-    return Stream(
-        name, _columns(table.drop(columns=target)), _signs(table[target] == positive), True
-    )
+    return Stream(name, columns(table.drop(columns=target)), signs(table[target] == positive), True)
 
 
 def _svmlight(name: str, path: str, positive: float) -> Stream:
@@ -108,17 +106,17 @@ def _svmlight(name: str, path: str, positive: float) -> Stream:
     with lzma.open(folder() / path) as file:
         rows, y = load_svmlight_file(file, zero_based=False)
     rows.eliminate_zeros()
-    return Stream(name, sp.csr_matrix(rows), _signs(y == positive), True)
+    return Stream(name, sp.csr_matrix(rows), signs(y == positive), True)
 
 
-def _shuffled(stream: Stream) -> Stream:
+def shuffled(stream: Stream) -> Stream:
     order = np.random.default_rng(SEED).permutation(len(stream.y))
     return replace(stream, rows=stream.rows[order], y=stream.y[order])
 
 
 def _spambase() -> Stream:
     path = "spambase/spambase"
-    return _shuffled(_csv("spambase", f"{path}.csv.xz", _last(path), "spam"))
+    return shuffled(_csv("spambase", f"{path}.csv.xz", _last(path), "spam"))
 
 
 def _reuters(category: str) -> Stream:
@@ -140,26 +138,26 @@ def _flights() -> Stream:
     table = table[table["arr_delay"].notna()]
     late = table["arr_delay"] > LATE
     unknown = ["dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"]
-    return Stream("nycflights13", _columns(table.drop(columns=unknown)), _signs(late), True)
+    return Stream("nycflights13", columns(table.drop(columns=unknown)), signs(late), True)
 
 
 def _regression(name: str, path: str, target: str, drop: tuple[str, ...] = ()) -> Stream:
     table = _table(path)
     y = table[target].to_numpy(np.float64)
-    return Stream(name, _columns(table.drop(columns=[target, *drop])), y, False)
+    return Stream(name, columns(table.drop(columns=[target, *drop])), y, False)
 
 
-def _numbered(name: str, table: pd.DataFrame, target: str) -> Stream:
+def numbered(name: str, table: pd.DataFrame, target: str) -> Stream:
     """Return the classes of a column as numbers, in the order of their names."""
     names, y = np.unique(table[target], return_inverse=True)
-    rows = _columns(table.drop(columns=target))
+    rows = columns(table.drop(columns=target))
     return Stream(name, rows, y.astype(np.float64), True, len(names))
 
 
 def _gas() -> Stream:
     """Six gases by 128 sensor features and the concentration; the batch is not for learning."""
     table = _table("gas_drift/gas_drift_batches_1-6_8_9.csv.xz")
-    return _numbered("gas_drift", table.drop(columns="batch"), "gas")
+    return numbered("gas_drift", table.drop(columns="batch"), "gas")
 
 
 def _mnist() -> Stream:
@@ -190,8 +188,8 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     "california": lambda: _regression(
         "california", "california_housing/cal_housing.csv.xz", "median_house_value"
     ),
-    "mushrooms": lambda: _shuffled(_svmlight("mushrooms", "mushrooms/mushrooms.svm.xz", 1.0)),
-    "splice": lambda: _shuffled(_svmlight("splice", "splice/splice.svm.xz", 1.0)),
+    "mushrooms": lambda: shuffled(_svmlight("mushrooms", "mushrooms/mushrooms.svm.xz", 1.0)),
+    "splice": lambda: shuffled(_svmlight("splice", "splice/splice.svm.xz", 1.0)),
     "earn": lambda: _reuters("earn"),
     "crude": lambda: _reuters("crude"),
     "abalone": lambda: _regression("abalone", "abalone/abalone.csv.xz", "rings"),
@@ -199,7 +197,7 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     "trump_approval": lambda: _regression(
         "trump_approval", "trump_approval/trump_approval.csv.gz", "five_thirty_eight"
     ),
-    "covtype7": lambda: _numbered(
+    "covtype7": lambda: numbered(
         "covtype7", _table("covtype/covtype.csv.xz"), _last("covtype/covtype")
     ),
     "mnist_t10k": _mnist,

@@ -16,8 +16,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 import noregret as nr
-from bench.quality.data import STREAMS, Stream, load
+from bench.quality import unseen
+from bench.quality.data import Stream
 from bench.quality.ours import with_intercept
+from bench.quality.sets import EVERY
 
 Vector = npt.NDArray[np.float64]
 SEEDS = (1, 2, 3)
@@ -29,6 +31,7 @@ CHOSEN = (
     "covtype", "a9a", "phishing", "spambase", "mushrooms", "splice", "rcv1_small", "earn", "crude",
     "covtype7", "mnist_t10k", "gas_drift",
 )  # fmt: skip
+SETS = {"shared": CHOSEN, "unseen": (*unseen.BINARY, *unseen.CLASSES)}
 
 
 def shuffled(stream: Stream, seed: int) -> Stream:
@@ -80,12 +83,15 @@ def theirs(stream: Stream, cut: int) -> float:
 def main() -> None:
     """Parse the command line, run, print."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.held_out", description=__doc__)
-    parser.add_argument("--streams", choices=STREAMS, nargs="+", default=list(CHOSEN))
+    parser.add_argument("--set", choices=SETS, default="shared", help="[default: shared]")
+    parser.add_argument(
+        "--streams", choices=EVERY, nargs="+", help="of classes [default: all of --set]"
+    )
     arguments = parser.parse_args()
     print(f"{'stream':<14}{'mixture':>9}{'ScaleFree':>11}{'LogisticRegression':>20}{'behind':>9}")
     missed = []
-    for name in arguments.streams:
-        whole = load(name)
+    for name in arguments.streams or SETS[arguments.set]:
+        whole = EVERY[name]()
         found = []
         for seed in SEEDS:
             stream = shuffled(whole, seed)

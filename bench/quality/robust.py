@@ -15,9 +15,10 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from bench.quality.data import STREAMS, Stream, load
+from bench.quality.data import Stream
 from bench.quality.ours import NAMED, Tool, noregret
 from bench.quality.rivals import progressive_loss
+from bench.quality.sets import EVERY, SETS
 from bench.quality.several import judged
 from noregret.losses.links import multinomial
 
@@ -63,7 +64,7 @@ def changes(tool: Tool, stream: Stream) -> tuple[float, float]:
 def streams(names: list[str], rows: int | None) -> Iterator[Stream]:
     """Yield the streams of so few features that they are standardised."""
     for name in names:
-        stream = load(name).head(rows)
+        stream = EVERY[name]().head(rows)
         if stream.rows.shape[1] <= WIDEST:
             yield stream
 
@@ -71,12 +72,15 @@ def streams(names: list[str], rows: int | None) -> Iterator[Stream]:
 def main() -> None:
     """Parse the command line, run, print."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.robust", description=__doc__)
-    parser.add_argument("--streams", choices=STREAMS, nargs="+", default=list(STREAMS))
+    parser.add_argument("--set", choices=SETS, default="shared", help="[default: shared]")
+    parser.add_argument(
+        "--streams", choices=EVERY, nargs="+", help="of any set [default: all of --set]"
+    )
     parser.add_argument("--rows", type=int, metavar="N", help="only the first N rows of each")
     arguments = parser.parse_args()
     print(f"{'stream':<16}{'shifted':>10}{'broken':>10}   {'ScaleFree':>10}{'':>10}")
     worst = [0.0, 0.0]
-    for stream in streams(arguments.streams, arguments.rows):
+    for stream in streams(arguments.streams or list(SETS[arguments.set]), arguments.rows):
         tools = [noregret, *([NAMED["ScaleFree"]] if stream.outputs == 1 else [])]
         found = [changes(tool, stream) for tool in tools]
         worst = [max(kept, abs(new)) for kept, new in zip(worst, found[0], strict=True)]

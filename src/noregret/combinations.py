@@ -243,9 +243,15 @@ MATRIX: list[Rule] = [
             not isinstance(
                 p.rate, rates.Constant | rates.InverseSqrt | rates.Adaptive | rates.ScaleFree
             )
+            and not p.rate.several()
         ),
-        "MatrixDescent(rate=...) must be one of Constant, InverseSqrt, Adaptive, ScaleFree, got "
-        "{rate!r}",
+        "MatrixDescent(rate=...) must be one of Constant, InverseSqrt, Adaptive, ScaleFree, "
+        "Newton, got {rate!r}",
+    ),
+    (
+        lambda p: p.rate.several() and not p.loss.has_mean_curvature(),
+        "{rate_name} keeps one matrix for all scores: it needs a loss that defines mean_curvature, "
+        "such as Softmax(), and {loss_name} does not; use ScaleFree() with it",
     ),
     (
         lambda p: p.rate.scaled() and not _bare(p),

@@ -20,6 +20,7 @@ KINDS = (
     ("--mirror", "ball", "--radius", "2", "--class-radius", "2"),
     ("--loss", "hinge", "--update", "exact"),
     ("--rate", "grid"),
+    ("--rate", "scale-free"),
 )
 
 
@@ -117,8 +118,9 @@ def test_a_rowless_file_holds_no_example_and_its_floor_holds(
     tmp_path: Path, stream: Path, call: Call
 ) -> None:
     rows, rowless = tmp_path / "rows.nr", tmp_path / "rowless.nr"
-    kept = learnt(call, stream, "--blocks", "--save", rows)
-    closed = learnt(call, stream, "--blocks", "--rowless", "--save", rowless)
+    alone = ("--rate", "scale-free", "--blocks")
+    kept = learnt(call, stream, *alone, "--save", rows)
+    closed = learnt(call, stream, *alone, "--rowless", "--save", rowless)
     held, none = nr.load(rows), nr.load(rowless)
     assert len(held._lines.pending) == ROWS and len(none._lines.pending) == 0
     assert none._lines.rounds == ROWS

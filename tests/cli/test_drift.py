@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from itertools import count
+from os import terminal_size
 from pathlib import Path
 
 import numpy as np
@@ -106,20 +107,44 @@ def test_a_log_is_told_that_code_is_compiled(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Lines that other tests have left behind look every two seconds: they end first.
-    monkeypatch.setattr(progress, "_compiles", lambda: False)
+    monkeypatch.setattr(progress, "_compiled", lambda: 0)
     monkeypatch.setattr(progress.status, "PATIENCE", 0.01)
     time.sleep(2.5)
     capsys.readouterr()
-    for compiles in (True, False):
-        monkeypatch.setattr(progress, "_compiles", lambda compiles=compiles: compiles)
+    for kernels in (3, 0):
+        monkeypatch.setattr(progress, "_compiled", lambda kernels=kernels: kernels)
         with progress.telling() as tell:
             time.sleep(0.1)
             tell("tracking, 8,192 examples")
-        assert ("compiling" in capsys.readouterr().err) == compiles
-    monkeypatch.setattr(progress, "_compiles", lambda: True)
+        assert ("compiling" in capsys.readouterr().err) == bool(kernels)
+    monkeypatch.setattr(progress, "_compiled", lambda: 3)
     with progress.silenced(True), progress.telling():
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+def test_a_person_is_told_what_is_compiled_and_that_it_happens_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    begun = [0]
+    monkeypatch.setattr(progress, "_compiled", lambda: begun[0])
+    monkeypatch.setattr(progress.status, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress.status.shutil, "get_terminal_size", lambda: terminal_size((99, 9)))
+    line = progress.PassingLine(
+        "waiting for the first examples", " of Hinge(), mixture of learners"
+    )
+    shown = ""
+    told = ("a first run compiles for", "once: 1 kernel of", "once: 2 kernels of")
+    for kernels, words in enumerate(told):
+        begun[0] = kernels
+        for _ in range(500):
+            shown += capsys.readouterr().err
+            if words in shown:
+                break
+            time.sleep(0.02)
+    line.clear()
+    assert "0 s; compiled for this machine, once: 2 kernels of Hinge()" in shown
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

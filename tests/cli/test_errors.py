@@ -32,7 +32,7 @@ def refused(run: Result, *complaint: str) -> None:
         (["--loss", "quantile:2"], "Quantile(level) must lie strictly between 0 and 1, got 2.0"),
         (["--loss", "logisitc"], "--loss logisitc: no such loss, did you mean logistic?; nor"),
         (["--mirror", "ball"], "--radius: the map ball needs one"),
-        (["--average"], "--average: ScaleFree() keeps none: choose another rate, as adaptive"),
+        (["--average"], "--average: the usual rate, mixture, keeps none: choose another rate, as"),
         (["--average", "--rate", "scale_free"], "--average: ScaleFree() keeps none"),
         (["--mirror", "p-norm:1"], "--mirror p-norm:1: PNorm(p) must"),
         (["--radius", "2"], "--radius 2: belongs to the maps ball, entropy, signed-entropy, and"),

@@ -65,9 +65,10 @@ def test_formats_with_names_learn_the_same_and_go_on(tmp_path: Path, call: Call,
     first = _write(tmp_path, kind, rows[:half], "first")
     second = _write(tmp_path, kind, rows[half:], "second")
     model, unbroken = tmp_path / "m.nr", tmp_path / "u.nr"
-    once = call("learn", whole, *OPTIONS[kind], "--save", unbroken, "--json")
+    options = [*OPTIONS[kind], "--rate", "scale-free"]
+    once = call("learn", whole, *options, "--save", unbroken, "--json")
     assert once.returncode == 0, once.stderr
-    assert call("learn", first, *OPTIONS[kind], "--save", model).returncode == 0
+    assert call("learn", first, *options, "--save", model).returncode == 0
     again = call("learn", second, "--resume", model, "--save", model, "--json")
     assert again.returncode == 0, again.stderr
     a, b = nr.load(unbroken), nr.load(model)
@@ -89,7 +90,7 @@ def test_a_prediction_file_may_lack_labels_and_hold_strange_names(
 ) -> None:
     rows = _rows(150)
     path, model = _write(tmp_path, "csv", rows, "known"), tmp_path / "m.nr"
-    call("learn", path, "--ignore", "w", "--save", model)
+    call("learn", path, "--rate", "scale-free", "--ignore", "w", "--save", model)
     known = call("predict", model, path).stdout.split()
     bare = tmp_path / "bare.csv"
     lines = path.read_text().splitlines()
@@ -119,8 +120,8 @@ def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> N
     compact = tmp_path / "a.arrow"
     run = call("convert", path, "--weight", "w", "--classes-as", "down,up", "-o", compact)
     assert run.returncode == 0 and f"{count} examples, 5 features" in run.stdout, run.stderr
-    before = call("learn", path, "--weight", "w", "--json")
-    after = call("learn", compact, "--save", tmp_path / "m.nr", "--json")
+    before = call("learn", path, "--rate", "scale-free", "--weight", "w", "--json")
+    after = call("learn", compact, "--rate", "scale-free", "--save", tmp_path / "m.nr", "--json")
     assert after.returncode == 0, after.stderr
     for name in ("certificate", "metrics", "labels"):
         assert json.loads(before.stdout)[name] == json.loads(after.stdout)[name]
@@ -151,6 +152,6 @@ def test_missing_values_are_refused_or_a_feature(tmp_path: Path, call: Call) -> 
     run = call("learn", path, "--missing", "refuse")
     assert run.returncode == 2 and "line 3" in run.stderr
     model = tmp_path / "m.nr"
-    run = call("learn", path, "--save", model)
+    run = call("learn", path, "--rate", "scale-free", "--save", model)
     assert run.returncode == 0, run.stderr
     assert "age=missing" in {name for _, name, _ in _top(model, call)}

@@ -72,25 +72,33 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 LEARN: dict[str, tuple[str, ...]] = {
-    "two": (),
-    "two, held out, shuffled": ("--holdout", "0.3", "--shuffle", "3", "--passes", "2"),
+    "two, held out, shuffled": (
+        "--rate", "scale-free", "--holdout", "0.3", "--shuffle", "3", "--passes", "2",
+    ),
     "two, averaged": ("--rate", "adaptive", "--average", "--mirror", "p-norm:3"),
     "two, grid": ("--rate", "grid"),
-    "two, mixture": ("--rate", "mixture"),
-    "numbers, mixture": ("--loss", "squared", "--rate", "mixture"),
-    "hashed, mixture": ("--rate", "mixture", "--bits", "9"),
+    "two, mixture": (),
+    "two, scale-free": ("--rate", "scale-free"),
+    "numbers, mixture": ("--loss", "squared"),
+    "hashed, mixture": ("--bits", "9"),
     "two, ascent": ("--loss", "hinge", "--update", "exact", "-C", "0.3"),
-    "two, interactions": ("-q", "a*b", "--ignore", "c", "--missing", "refuse"),
-    "several": ("--multiclass", "--target", "kind"),
+    "two, interactions": (
+        "--rate", "scale-free", "-q", "a*b", "--ignore", "c", "--missing", "refuse",
+    ),
+    "several": ("--multiclass", "--target", "kind", "--rate", "scale-free"),
     "several, mixture": (
-        "--multiclass", "--target", "kind", "--rate", "mixture", "--holdout", "5", "--passes", "2",
+        "--multiclass", "--target", "kind", "--holdout", "5", "--passes", "2",
     ),
     "several, hinge": ("--loss", "multiclass-hinge", "--target", "kind", "--holdout", "5"),
-    "numbers": ("--loss", "squared"),
+    "numbers": ("--loss", "squared", "--rate", "scale-free"),
     "numbers, penalised": ("--loss", "huber", "--rate", "strongly-convex"),
-    "hashed": ("-q", "ww", "--remember", "9", "--id", "tag", "--bits", "9"),
+    "hashed": (
+        "--rate", "scale-free", "-q", "ww", "--remember", "9", "--id", "tag", "--bits", "9",
+    ),
     "svm": ("--mirror", "signed-entropy", "--radius", "2", "--features", "5"),
-    "text": ("--text", "note", "--ngram", "2", "--bits", "9", "--target", "-1"),
+    "text": (
+        "--rate", "scale-free", "--text", "note", "--ngram", "2", "--bits", "9", "--target", "-1",
+    ),
 }  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
 
 
 def test_floor_of_the_current_weights_size_says_so(stream: Path, call: Call) -> None:
-    run = call("learn", stream)
+    run = call("learn", stream, "--rate", "scale-free")
     assert "floor over every u of at most the size of the weights then" in run.stdout
 
 
@@ -167,7 +167,9 @@ def test_regression_has_errors_in_place_of_mistakes(stream: Path, call: Call) ->
 
 
 def test_held_out_examples_are_measured_and_not_learnt(stream: Path, call: Call) -> None:
-    run = call("learn", stream, "--holdout", "4", "--holdout-after", "80", "--json")
+    run = call(
+        "learn", stream, "--rate", "scale-free", "--holdout", "4", "--holdout-after", "80", "--json"
+    )
     summary = json.loads(run.stdout)
     assert summary["progress"][-1]["rounds"] == 60
     assert summary["metrics"]["examples"] == 60 and summary["holdout"]["examples"] == 40
@@ -265,7 +267,7 @@ def test_predictions_are_those_made_before_learning(
         assert made.shape == (100,)
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
     (block,) = nr.read(stream, labels="binary", constant=1.0)
-    call("learn", stream, "-p", out)
+    call("learn", stream, "--rate", "scale-free", "-p", out)
     assert np.array_equal(np.loadtxt(out), learner.learn(block, block.y))
 
 

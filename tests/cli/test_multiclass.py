@@ -47,7 +47,8 @@ def stream(tmp_path: Path) -> Path:
 @pytest.fixture
 def model(stream: Path, tmp_path: Path, call: Call) -> Path:
     path = tmp_path / "colours.nr"
-    assert call("learn", stream, "--multiclass", "--save", path, "--quiet").returncode == 0
+    options = ("--multiclass", "--rate", "scale-free", "--save", path, "--quiet")
+    assert call("learn", stream, *options).returncode == 0
     return path
 
 
@@ -162,8 +163,9 @@ def test_new_data_may_bring_new_classes(tmp_path: Path, call: Call) -> None:
     second.write_text(lines[0] + "".join(lines[61:]))
     both.write_text("".join(lines))
     a, b = tmp_path / "a.nr", tmp_path / "b.nr"
-    assert call("learn", both, "--multiclass", "--save", a, "--quiet").returncode == 0
-    assert call("learn", first, "--multiclass", "--save", b, "--quiet").returncode == 0
+    alone = ("--multiclass", "--rate", "scale-free", "--quiet")
+    assert call("learn", both, *alone, "--save", a).returncode == 0
+    assert call("learn", first, *alone, "--save", b).returncode == 0
     assert "pink" not in load(b)[1].classes
     result = call("learn", second, "--resume", b, "--save", b, "--quiet")
     assert result.returncode == 0, result.stderr
@@ -253,7 +255,10 @@ def test_a_class_that_was_only_held_out_has_a_name_and_no_weights(
 ) -> None:
     path, model = tmp_path / "few.csv", tmp_path / "few.nr"
     path.write_text("x,label\n" + "1,a\n-1,b\n" * 4 + "5,c\n2,a\n")
-    result = call("learn", path, "--multiclass", "--holdout", "9", "--save", model, "--json")
+    result = call(
+        "learn", path, "--multiclass", "--rate", "scale-free", "--holdout", "9", "--save", model,
+        "--json",
+    )  # fmt: skip
     assert json.loads(result.stdout)["holdout"]["accuracy"] == 0.0
     learner, record = load(model)
     assert record.classes == ["a", "b", "c"] and learner.weights.shape == (2, 2)

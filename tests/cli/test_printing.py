@@ -172,7 +172,7 @@ def test_the_largest_weights_are_those_that_move_predictions(
     table: Path, tmp_path: Path, call: Call
 ) -> None:
     model = tmp_path / "m.nr"
-    assert call("learn", table, "--save", model, "--quiet").returncode == 0
+    assert call("learn", table, "--rate", "scale-free", "--save", model, "--quiet").returncode == 0
     top = json.loads(call("inspect", model, "--json").stdout)["top"]
     assert top[0]["name"] == "income" and abs(top[0]["weight"]) < 1e-3 < abs(top[0]["effect"])
     assert "weight × largest |x|" in call("inspect", model).stdout
@@ -184,7 +184,7 @@ def test_a_row_is_explained_by_what_its_features_add(
     table: Path, tmp_path: Path, call: Call
 ) -> None:
     model = tmp_path / "m.nr"
-    assert call("learn", table, "--save", model, "--quiet").returncode == 0
+    assert call("learn", table, "--rate", "scale-free", "--save", model, "--quiet").returncode == 0
     margins = np.array(call("predict", model, table).stdout.split(), float)
     rows = json.loads(call("explain", model, table, "--rows", "3,7-8", "--json").stdout)["rows"]
     assert [one["row"] for one in rows] == [3, 7, 8]
@@ -216,12 +216,13 @@ def test_a_sorted_file_is_told_by_the_last_label_and_the_saved_weights(
     table: Path, tmp_path: Path, call: Call, options: tuple[str, ...]
 ) -> None:
     path, model = _sorted(table, tmp_path), tmp_path / "m.nr"
+    several, options = bool(options), ("--rate", "scale-free", *options)
     shown = call("learn", path, *options, "--save", model, "--quiet").stdout
     assert "repeating the last label: 1.00% mistakes" in shown
     assert "the learner makes no fewer: if the file is sorted, see --shuffle" in shown
     assert "much worse than the predictions made on the way" in shown
     # An average is kept for one score only.
-    assert ("--average" in shown) == (not options)
+    assert ("--average" in shown) == (not several)
     told = json.loads(call("learn", path, *options, "--save", model, "--json").stdout)
     assert told["metrics"]["repeat_error"] == 0.01 and told["saved"]["much_worse"] is True
     mixed = call("learn", path, *options, "--save", model, "--shuffle", "1", "--quiet").stdout

@@ -46,12 +46,14 @@ def test_resuming_the_same_input_equals_the_unbroken_run_to_the_bit(
     second = call("learn", path, "--resume", cut, "--same-input", "--save", cut, "--json", *again)
     assert second.returncode == 0, second.stderr
     a, b = nr.load(whole), nr.load(cut)
-    assert a.rounds == b.rounds and a.weights.tobytes() == b.weights.tobytes()
+    assert a.rounds == b.rounds
     assert a.certificate().ledger.tobytes() == b.certificate().ledger.tobytes()
     for name in ("certificate", "metrics", "labels"):
         assert json.loads(unbroken.stdout)[name] == json.loads(second.stdout)[name]
-    if "--holdout" not in options:
+    if "--holdout" in options:
         # Held-out examples are predicted with the weights at the last cut.
+        assert a.weights.tobytes() == b.weights.tobytes()
+    else:
         assert whole.read_bytes() == cut.read_bytes()
 
 

@@ -91,17 +91,17 @@ def test_it_keeps_its_promises(loss: Any, blocks: bool) -> None:
 def test_the_members_are_those_of_the_loss_and_the_rows() -> None:
     kinds = {loss: [_named(one) for one in narrow_members(loss)] for loss in LOSSES}
     common = ["ScaleFree", "ScaleFree", "PerCoordinate"]
-    assert kinds[LOGISTIC] == [*common, "Newton", "plain"]
-    assert kinds[SQUARED] == ["ScaleFree", "Ridge", "Ridge", "plain"]
+    assert kinds[LOGISTIC] == ["ScaleFree", *["Constant"] * 3, "Newton", "plain"]
+    assert kinds[SQUARED] == ["ScaleFree", "ScaleFree", "Constant", "Ridge", "Ridge", "plain"]
     assert kinds[LOSSES[2]] == [*common, "plain"]
     assert kinds[LOSSES[3]] == ["ScaleFree", "ScaleFree", "Newton", "plain"]
     assert [type(one).__name__ for one in wide_members(LOGISTIC)] == [
         "MirrorDescent",
         "MirrorDescent",
-        "DualAscent",
+        "MirrorDescent",
     ]
     # Coins need a loss that is nowhere steeper than some number.
-    assert [type(one).__name__ for one in wide_members(SQUARED)] == ["MirrorDescent", "DualAscent"]
+    assert [type(one).__name__ for one in wide_members(SQUARED)] == ["MirrorDescent"] * 2
     X, y = wide_stream(20, 2 * NARROW)
     learner = Mixture(LOGISTIC)
     assert learner.wide is None

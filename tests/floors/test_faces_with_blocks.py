@@ -108,7 +108,7 @@ def test_an_aggregate_whose_blocks_lack_rows_is_refused() -> None:
 
 def classifier(**more: Any) -> Any:
     online = pytest.importorskip("noregret.sklearn", reason="scikit-learn is not installed")
-    return online.OnlineClassifier(passes=1, shuffle=False, **more)
+    return online.OnlineClassifier(passes=1, shuffle=False, **{"rate": "scale_free", **more})
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -143,7 +143,9 @@ def test_scikit_learn_regression_has_the_optimum_as_floor() -> None:
     online = pytest.importorskip("noregret.sklearn", reason="scikit-learn is not installed")
     X, y = draw()
     targets = X @ [1.0, -0.2, 3.0] + y
-    model = online.OnlineRegressor(passes=1, shuffle=False, blocks=True).fit(X, targets)
+    model = online.OnlineRegressor(passes=1, shuffle=False, blocks=True, rate="scale_free").fit(
+        X, targets
+    )
     for radius in (0.5, 3.0, 50.0):
         best = optimum(with_constant(X), targets, nr.losses.Squared(), radius)
         found = model.certificate_.floor(radius)

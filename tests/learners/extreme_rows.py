@@ -77,6 +77,9 @@ KINDS: Makers = {
     ),
     "dual": partial(DualAscent, losses.Hinge(), mirrors.Entropy(1.5), 0.7, dimension=FEATURES),
     "matrix": partial(MatrixDescent, losses.Softmax(), outputs=3, dimension=FEATURES),
+    "matrix, newton": partial(
+        MatrixDescent, losses.Softmax(), rate=rates.Newton(), outputs=3, dimension=FEATURES
+    ),
 }
 
 

@@ -18,6 +18,7 @@ ROUNDS, DIMENSION, CLASSES = 120, 7, 4
 CASES: dict[str, dict[str, Any]] = {
     "scale-free": {"loss": losses.OneAgainstRest(losses.Logistic())},
     "softmax": {"loss": losses.Softmax()},
+    "newton": {"loss": losses.Softmax(), "rate": rates.Newton(0.1, forgetting=0.98)},
     "plain": {"loss": losses.MulticlassHinge(), "rate": rates.Constant(0.1)},
     "p-norm": {
         "loss": losses.Softmax(),

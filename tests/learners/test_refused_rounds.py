@@ -78,9 +78,10 @@ def test_trackers_keep_the_rows_before_one_that_overflows() -> None:
 
 
 CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "one score": {},
-    "Platt": {"loss": "hinge"},
-    "balanced": {"loss": "hinge", "class_weight": "balanced"},
+    "one score": {"rate": "scale_free"},
+    "Platt": {"loss": "hinge", "rate": "scale_free"},
+    "balanced": {"loss": "hinge", "class_weight": "balanced", "rate": "scale_free"},
+    "default": {},
     "joint": {"multiclass": "softmax", "rate": rates.Constant(0.5)},
     "columns": {"loss": "hinge", "rate": "coin_betting", "class_weight": "balanced"},
 }

@@ -68,6 +68,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "newton, certified": descent(SQUARED, EUCLIDEAN, rates.CertifiedNewton()),
     "aioli": descent(losses.Logistic(), EUCLIDEAN, rates.Aioli()),
     "arow": descent(HINGE, EUCLIDEAN, rates.Arow()),
+    "newton, three classes": matrix(losses.Softmax(), EUCLIDEAN, rates.Newton(forgetting=0.95)),
     "coin betting": descent(losses.Absolute(), EUCLIDEAN, rates.CoinBetting()),
     "signs": descent(HINGE, EUCLIDEAN, rates.Adaptive(), conservative=True),
     "dual, conservative": dual(HINGE, EUCLIDEAN, update="conservative"),

@@ -27,6 +27,7 @@ LEARNERS: dict[str, Any] = {
         losses.MulticlassHinge(), mirrors.SignedEntropy(2.0), rates.Adaptive()
     ),
     "tuned": lambda: MatrixDescent(losses.Softmax()),
+    "newton": lambda: MatrixDescent(losses.Softmax(), rate=rates.Newton(0.1)),
     "steep": lambda: MatrixDescent(losses.OneAgainstRest(losses.SquaredHinge())),
     "cautious": lambda: MatrixDescent(
         losses.MulticlassHinge(), rate=rates.Constant(1.0), conservative=True

@@ -60,12 +60,13 @@ def learnt(random: Random) -> Verdicts:
         "grid": ["--rate", "grid"],
         "classes": ["--multiclass", "--classes", 3],
     }.get(kind, [])
+    rate = [] if kind == "grid" else ["--rate", "scale-free"]
     options += [] if kind == "weights" else ["--ignore", "mass"]
     with tempfile.TemporaryDirectory() as folder:
         path, other, model = (Path(folder) / name for name in ("a.csv", "b.csv", "m.nr"))
         _write(path, X, y, weight, several)
-        text = run("learn", path, *options, "--save", model)
-        told = json.loads(run("learn", path, *options, "--json"))
+        text = run("learn", path, *options, *rate, "--save", model)
+        told = json.loads(run("learn", path, *options, *rate, "--json"))
         rounds = passes * len(y)
         if kind == "resumed":
             _write(other, X, y, weight, several)

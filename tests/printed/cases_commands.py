@@ -79,7 +79,7 @@ def learn(random: Random) -> Verdicts:
         loss: Any = losses.Hinge()
         twin = nr.MirrorDescent(loss, mirrors.Ball(1.0), rates.Constant(0.1))
         if random.random() < 0.5:
-            options, loss = [], losses.Logistic()
+            options, loss = ["--rate", "scale-free"], losses.Logistic()
             twin = nr.MirrorDescent(loss, mirrors.Euclidean(), rates.ScaleFree())
         text = run("learn", path, *options)
         told = json.loads(run("learn", path, *options, "--json"))
@@ -139,11 +139,11 @@ def comparing(random: Random) -> Verdicts:
     """Judge `noregret compare`."""
     with tempfile.TemporaryDirectory() as folder:
         path, X, y = _stream(random, folder)
-        options = ["--learner", "default", "--learner", "perceptron"]
+        options = ["--learner", "scale-free", "--learner", "perceptron"]
         text = run("compare", path, *options)
         told = json.loads(run("compare", path, *options, "--json"))
     rows = {
-        "default": _made(
+        "scale-free": _made(
             losses.Logistic(), X, y,
             nr.MirrorDescent(losses.Logistic(), mirrors.Euclidean(), rates.ScaleFree()),
         ),

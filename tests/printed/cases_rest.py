@@ -58,7 +58,7 @@ def classifiers(random: Random, apart: bool) -> Verdicts:
     kinds = [kind for kind in kinds if (kind[1] is None) == apart]
     options, joint, rate = kinds[int(random.integers(len(kinds)))]
     passes = int(random.choice([1, 1, 2]))
-    model = OnlineClassifier(passes=passes, shuffle=False, **options)
+    model = OnlineClassifier(**{"rate": "scale_free", "passes": passes, "shuffle": False} | options)
     model.fit(X, y, sample_weight=weight)
     rows = np.tile(np.column_stack([X, np.ones(len(X))]), (passes, 1))
     d, labels = rows.shape[1], np.tile(y, passes).astype(float)

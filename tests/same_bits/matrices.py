@@ -39,7 +39,13 @@ MIRRORS = (
     mirrors.Entropy(),
     mirrors.Box(-1.0, 1.0),
 )
-RATES = (rates.Constant(0.2), rates.InverseSqrt(0.3), rates.Adaptive(), rates.ScaleFree())
+RATES = (
+    rates.Constant(0.2),
+    rates.InverseSqrt(0.3),
+    rates.Adaptive(),
+    rates.ScaleFree(),
+    rates.Newton(),
+)
 RANKINGS = (losses.PairwiseHinge(0.7), losses.PairwiseLogistic())
 
 

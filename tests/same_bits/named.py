@@ -64,6 +64,7 @@ NAMED: tuple[tuple[str, tuple[Any, ...], dict[str, Any], str], ...] = (
     ("multiclass_ogd", (1.0, 20, 3.0), {"outputs": 3}, "class"),
     ("multiclass_passive_aggressive", (0.5,), {"outputs": 3}, "class"),
     ("softmax_regression", (1.0, 3), {}, "class"),
+    ("softmax_newton", (0.5, 0.3, 0.99, 3), {}, "class"),
     ("one_against_rest", (3,), {}, "class"),
 )
 

@@ -57,7 +57,7 @@ def test_a_frame_of_float32_stays_so(kind, cancer, monkeypatch) -> None:
         Feeder, "chunks", lambda *a: ((p, given.append(c.dtype) or c) for p, c in chunks(*a))
     )
     frame = FRAMES[kind]({f"x{k}": column for k, column in enumerate(X.astype(np.float32).T)})
-    OnlineClassifier().partial_fit(frame, y)
+    OnlineClassifier(rate="scale_free").partial_fit(frame, y)
     assert given == [np.float32]
 
 
@@ -66,7 +66,10 @@ def test_a_frame_of_float32_stays_so(kind, cancer, monkeypatch) -> None:
 def test_no_copy_of_the_rows_is_made(dtype) -> None:
     X = np.ones((50_000, 200), dtype)
     y = (np.arange(50_000) % 2).astype(float)
-    for model in (OnlineClassifier(passes=1), OnlineRegressor(passes=1)):
+    for model in (
+        OnlineClassifier(passes=1, rate="scale_free"),
+        OnlineRegressor(passes=1, rate="scale_free"),
+    ):
         model.partial_fit(X[:10], y[:10])
         tracemalloc.start()
         model.partial_fit(X, y)
@@ -86,7 +89,7 @@ def test_without_a_constant_rows_are_learnt_where_they_are() -> None:
     S = sparse.csr_array(X)
     ((_, block),) = Feeder(False).chunks(as_rows(S))
     assert np.shares_memory(block.values, S.data)
-    model = OnlineClassifier(fit_intercept=False)
+    model = OnlineClassifier(fit_intercept=False, rate="scale_free")
     model.partial_fit(X, X[:, 0] > 0.0, classes=[False, True])
     assert model.intercept_.tolist() == [0.0] and model.coef_[0, 0] > 0.0
 
@@ -116,8 +119,12 @@ def test_rows_out_of_order_are_as_those_in_order() -> None:
         backwards.indices[part] = backwards.indices[part][::-1].copy()
         backwards.data[part] = backwards.data[part][::-1].copy()
     backwards.has_sorted_indices = False
-    model = OnlineClassifier().partial_fit(sparse.csr_array(X), y)
-    other = OnlineClassifier().partial_fit(backwards[:1], y[:1]).partial_fit(backwards[1:], y[1:])
+    model = OnlineClassifier(rate="scale_free").partial_fit(sparse.csr_array(X), y)
+    other = (
+        OnlineClassifier(rate="scale_free")
+        .partial_fit(backwards[:1], y[:1])
+        .partial_fit(backwards[1:], y[1:])
+    )
     assert model.coef_.tobytes() == other.coef_.tobytes()
 
 
@@ -145,16 +152,34 @@ def test_what_cannot_be_learnt_leaves_the_model_as_it_was(maker, bad, cancer, mo
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (OnlineClassifier("square"), "loss='square': no such loss, did you mean squared"),
-        (OnlineClassifier(nr.losses.Squared()), "loss=Squared\\(\\): expected one of two classes"),
         (
-            OnlineRegressor(nr.losses.Hinge()),
+            OnlineClassifier("square", rate="scale_free"),
+            "loss='square': no such loss, did you mean squared",
+        ),
+        (
+            OnlineClassifier(nr.losses.Squared(), rate="scale_free"),
+            "loss=Squared\\(\\): expected one of two classes",
+        ),
+        (
+            OnlineRegressor(nr.losses.Hinge(), rate="scale_free"),
             "loss=Hinge\\(margin=1.0\\): expected one of real targets",
         ),
-        (OnlineClassifier(multiclass="pairs"), "multiclass='pairs': no such loss"),
-        (OnlineClassifier("hinge", multiclass="softmax"), "'softmax': goes with loss='logistic'"),
-        (OnlineClassifier(multiclass="hinge"), "multiclass='hinge': expected one_against_rest"),
-        (OnlineClassifier(multiclass="crammer_singer"), "goes with loss='hinge'"),
+        (
+            OnlineClassifier(multiclass="pairs", rate="scale_free"),
+            "multiclass='pairs': no such loss",
+        ),
+        (
+            OnlineClassifier("hinge", multiclass="softmax", rate="scale_free"),
+            "'softmax': goes with loss='logistic'",
+        ),
+        (
+            OnlineClassifier(multiclass="hinge", rate="scale_free"),
+            "multiclass='hinge': expected one_against_rest",
+        ),
+        (
+            OnlineClassifier(multiclass="crammer_singer", rate="scale_free"),
+            "goes with loss='hinge'",
+        ),
         (OnlineClassifier(rate="fast"), "rate='fast': no such rate"),
         (OnlineClassifier(multiclass="softmax", rate="grid"), "goes with 'one_against_rest'"),
         (
@@ -163,12 +188,27 @@ def test_what_cannot_be_learnt_leaves_the_model_as_it_was(maker, bad, cancer, mo
         ),
         (OnlineClassifier(multiclass="softmax", rate="mixture", mirror="p_norm"), "has maps of"),
         (OnlineClassifier(rate=nr.rates.Constant), "expected a rate or the word of one"),
-        (OnlineClassifier(mirror="bal"), "mirror='bal': no such mirror, did you mean ball"),
-        (OnlineClassifier(mirror="ball:1"), "ScaleFree belongs to Euclidean"),
-        (OnlineClassifier(passes=0), "passes=0: expected a whole number of at least 1"),
-        (OnlineRegressor(passes=1.5), "passes=1.5: expected a whole number of at least 1"),
-        (OnlineClassifier(class_weight="even"), "class_weight must be None, a dict or 'balanced'"),
-        (OnlineClassifier(class_weight={0: -1.0}), "weight row 0: -1; expected a number from 0"),
+        (
+            OnlineClassifier(mirror="bal", rate="scale_free"),
+            "mirror='bal': no such mirror, did you mean ball",
+        ),
+        (OnlineClassifier(mirror="ball:1", rate="scale_free"), "ScaleFree belongs to Euclidean"),
+        (
+            OnlineClassifier(passes=0, rate="scale_free"),
+            "passes=0: expected a whole number of at least 1",
+        ),
+        (
+            OnlineRegressor(passes=1.5, rate="scale_free"),
+            "passes=1.5: expected a whole number of at least 1",
+        ),
+        (
+            OnlineClassifier(class_weight="even", rate="scale_free"),
+            "class_weight must be None, a dict or 'balanced'",
+        ),
+        (
+            OnlineClassifier(class_weight={0: -1.0}, rate="scale_free"),
+            "weight row 0: -1; expected a number from 0",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(model, words) -> None:
@@ -179,11 +219,11 @@ def test_wrong_parameters_are_named(model, words) -> None:
 
 def test_labels_of_another_kind_are_refused() -> None:
     X, y = load_iris(return_X_y=True)
-    model = OnlineClassifier().partial_fit(X, y)
+    model = OnlineClassifier(rate="scale_free").partial_fit(X, y)
     with pytest.raises(ValueError, match="y holds labels of type <U1, expected what the classes"):
         model.partial_fit(X, np.array(list("abc"))[y])
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        OnlineClassifier().partial_fit(X, X[:, 0])
+        OnlineClassifier(rate="scale_free").partial_fit(X, X[:, 0])
     entropy = OnlineClassifier(mirror=nr.mirrors.SignedEntropy(1.0), rate=nr.rates.Adaptive())
     entropy.partial_fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="declare the classes in the first partial_fit"):

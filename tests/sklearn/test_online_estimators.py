@@ -32,21 +32,30 @@ REACHED = {"digits": 0.94, "cancer": 0.93, "wine": 0.91, "iris": 0.93}
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("rate", [None, "scale_free"])
 @pytest.mark.parametrize("name", DATA)
-def test_the_defaults_are_better_than_sgd_on_raw_features(name) -> None:
+def test_what_needs_no_tuning_is_better_than_sgd_on_raw_features(name, rate) -> None:
     X, y = DATA[name](return_X_y=True)
     folds = StratifiedKFold(shuffle=True, random_state=0)
-    ours = cross_val_score(OnlineClassifier(random_state=0), X, y, cv=folds).mean()
+    ours = cross_val_score(OnlineClassifier(random_state=0, rate=rate), X, y, cv=folds).mean()
     sgd = cross_val_score(SGDClassifier(random_state=0), X, y, cv=folds).mean()
     assert ours > max(sgd, REACHED[name])
 
 
-def test_regression_is_about_as_good_as_least_squares() -> None:
+@pytest.mark.compiled
+@pytest.mark.parametrize("rate", [None, "scale_free"])
+def test_regression_is_about_as_good_as_least_squares(rate) -> None:
     X, y = load_diabetes(return_X_y=True)
     passes, folds = sized((6, 2), (10, 5))
-    ours = cross_val_score(OnlineRegressor(passes=passes, random_state=0), X, y, cv=folds).mean()
+    blank = OnlineRegressor(passes=passes, random_state=0, rate=rate)
+    ours = cross_val_score(blank, X, y, cv=folds).mean()
     assert ours > cross_val_score(LinearRegression(), X, y, cv=folds).mean() - 0.03
-    model = OnlineRegressor(passes=passes, random_state=0).fit(X, y)
+
+
+def test_the_weights_of_scale_free_predict_within_the_range_of_the_targets() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    passes = sized(2, 10)
+    model = OnlineRegressor(passes=passes, random_state=0, rate="scale_free").fit(X, y)
     inside = np.clip(X @ model.coef_ + model.intercept_, y.min(), y.max())
     assert model.predict(X) == pytest.approx(inside, rel=1e-9)
 
@@ -55,7 +64,9 @@ def test_regression_is_about_as_good_as_least_squares() -> None:
 def test_units_of_the_features_do_not_matter(multiclass) -> None:
     X, y = load_wine(return_X_y=True)
     scales = 10.0 ** np.random.default_rng(0).uniform(-3.0, 3.0, X.shape[1])
-    model = OnlineClassifier(multiclass=multiclass, passes=sized(2, 10), random_state=0)
+    model = OnlineClassifier(
+        multiclass=multiclass, passes=sized(2, 10), random_state=0, rate="scale_free"
+    )
     plain, scaled = clone(model).fit(X, y), clone(model).fit(X * scales, y)
     assert scaled.predict_proba(X * scales) == pytest.approx(plain.predict_proba(X), rel=1e-6)
 
@@ -63,7 +74,7 @@ def test_units_of_the_features_do_not_matter(multiclass) -> None:
 def test_fit_plays_its_passes_and_certifies_all_rounds() -> None:
     X, y = load_wine(return_X_y=True)
     X, y = X[::STEP], y[::STEP]
-    model = OnlineClassifier(passes=3, random_state=0).fit(X, y)
+    model = OnlineClassifier(passes=3, random_state=0, rate="scale_free").fit(X, y)
     certificate = model.certificate_
     assert certificate.rounds == 3 * len(y)
     W = np.vstack([model.coef_.T, model.intercept_])
@@ -75,8 +86,10 @@ def test_fit_plays_its_passes_and_certifies_all_rounds() -> None:
     assert again.coef_.tobytes() == model.coef_.tobytes()
     other = clone(model).set_params(random_state=1).fit(X, y)
     assert other.coef_.tobytes() != model.coef_.tobytes()
-    ordered = OnlineClassifier(passes=2, shuffle=False).fit(X, y)
-    twice = OnlineClassifier().partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+    ordered = OnlineClassifier(passes=2, shuffle=False, rate="scale_free").fit(X, y)
+    twice = (
+        OnlineClassifier(rate="scale_free").partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+    )
     assert ordered.coef_.tobytes() == twice.coef_.tobytes()
 
 
@@ -84,7 +97,9 @@ def test_pipelines_grids_and_clones() -> None:
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     passes, folds = sized((3, 2), (10, 5))
-    pipeline = make_pipeline(StandardScaler(), OnlineClassifier(passes=passes, random_state=0))
+    pipeline = make_pipeline(
+        StandardScaler(), OnlineClassifier(passes=passes, random_state=0, rate="scale_free")
+    )
     grid = GridSearchCV(
         pipeline,
         [
@@ -105,10 +120,12 @@ def test_balance_of_fit_is_that_of_scikit_learn(class_weight) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:250], y[:250]
     passes = sized(2, 10)
-    model = OnlineClassifier(class_weight=class_weight, passes=passes, random_state=0).fit(X, y)
+    model = OnlineClassifier(
+        class_weight=class_weight, passes=passes, random_state=0, rate="scale_free"
+    ).fit(X, y)
     counts = np.bincount(y)
     factors = len(y) / (2.0 * counts) if class_weight else np.ones(2)
-    weighted = OnlineClassifier(passes=passes, random_state=0)
+    weighted = OnlineClassifier(passes=passes, random_state=0, rate="scale_free")
     weighted.fit(X, y, sample_weight=factors[y])
     assert model.coef_.tobytes() == weighted.coef_.tobytes()
 
@@ -119,7 +136,7 @@ def test_balance_of_fit_is_that_of_scikit_learn(class_weight) -> None:
 def test_margins_are_calibrated_about_as_well_as_by_cross_validation(name, loss) -> None:
     X, y = DATA[name](return_X_y=True)
     train, test, labels, truth = train_test_split(X, y, random_state=0, stratify=y)
-    model = OnlineClassifier(loss, random_state=0).fit(train, labels)
+    model = OnlineClassifier(loss, random_state=0, rate="scale_free").fit(train, labels)
     other = make_pipeline(StandardScaler(), CalibratedClassifierCV(LinearSVC(), ensemble=False))
     ours = log_loss(truth, model.predict_proba(test))
     assert ours < log_loss(truth, other.fit(train, labels).predict_proba(test)) + 0.1
@@ -163,7 +180,11 @@ def test_platt_takes_newton_steps_on_the_log_loss() -> None:
 def test_platt_of_two_classes_becomes_one_slope_for_scores_twice_as_far_apart() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    scorer = OnlineClassifier(loss="hinge", fit_intercept=False).partial_fit(X, y)._learner
+    scorer = (
+        OnlineClassifier(loss="hinge", fit_intercept=False, rate="scale_free")
+        .partial_fit(X, y)
+        ._learner
+    )
     slopes, curvatures = scorer.platt.state.T
     before, mean = scorer.predict(X), slopes @ curvatures / curvatures.sum()
     scorer.grow(3)
@@ -192,13 +213,17 @@ def test_platt_stays_finite_whatever_a_row_weighs() -> None:
 def test_probabilities_are_the_links_of_their_losses() -> None:
     X, y = load_wine(return_X_y=True)
     passes = sized(2, 10)
-    binary = OnlineClassifier(passes=passes, random_state=0).fit(X[y < 2], y[y < 2])
+    binary = OnlineClassifier(passes=passes, random_state=0, rate="scale_free").fit(
+        X[y < 2], y[y < 2]
+    )
     margins = binary.decision_function(X)
     assert binary.predict_proba(X)[:, 1] == pytest.approx(1.0 / (1.0 + np.exp(-margins)))
-    joint = OnlineClassifier(multiclass="softmax", passes=passes, random_state=0).fit(X, y)
+    joint = OnlineClassifier(
+        multiclass="softmax", passes=passes, random_state=0, rate="scale_free"
+    ).fit(X, y)
     powers = np.exp(joint.decision_function(X))
     assert joint.predict_proba(X) == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
-    separate = OnlineClassifier(passes=passes, random_state=0).fit(X, y)
+    separate = OnlineClassifier(passes=passes, random_state=0, rate="scale_free").fit(X, y)
     chances = 1.0 / (1.0 + np.exp(-separate.decision_function(X)))
     expected = chances / chances.sum(axis=1, keepdims=True)
     assert separate.predict_proba(X) == pytest.approx(expected)
@@ -208,7 +233,9 @@ def test_probabilities_are_the_links_of_their_losses() -> None:
 def test_two_classes_of_a_joint_loss_share_the_difference_of_their_scores() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:: sized(2, 1)], y[:: sized(2, 1)]
-    model = OnlineClassifier(multiclass="softmax", passes=sized(4, 10), random_state=0).fit(X, y)
+    model = OnlineClassifier(
+        multiclass="softmax", passes=sized(4, 10), random_state=0, rate="scale_free"
+    ).fit(X, y)
     assert model.coef_.shape == (1, 30) and model.intercept_.shape == (1,)
     margins = X @ model.coef_[0] + model.intercept_[0]
     assert model.decision_function(X) == pytest.approx(margins, rel=1e-6, abs=1e-6)

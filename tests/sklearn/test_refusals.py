@@ -73,7 +73,7 @@ def test_all_targets_are_looked_at_before_any_chunk_is_learnt(maker, monkeypatch
 
 
 def test_a_fit_without_passes_learns_nothing() -> None:
-    model = OnlineClassifier(passes=0)
+    model = OnlineClassifier(passes=0, rate="scale_free")
     with pytest.raises(ValueError, match="passes=0: expected a whole number of at least 1"):
         model.fit(*rows())
     with pytest.raises(ValueError, match="not fitted"):
@@ -108,7 +108,7 @@ def test_a_third_class_is_refused_by_maps_with_a_sign_in_one_call_too(name) -> N
 )
 def test_classes_that_could_be_mistaken_for_one_another_are_refused(first, second, words) -> None:
     X, _ = rows()
-    model = OnlineClassifier().partial_fit(X[:3], first)
+    model = OnlineClassifier(rate="scale_free").partial_fit(X[:3], first)
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match=words):
         model.partial_fit(X[:2], second)
@@ -120,7 +120,10 @@ def test_classes_that_could_be_mistaken_for_one_another_are_refused(first, secon
     [
         (DualClassifier(C="1"), "C='1': expected a finite number above 0"),
         (DualRegressor(tol=None), "tol: expected a finite number of at least 0"),
-        (OnlineClassifier(class_weight=np.ones(3)), "class_weight must be None, a dict or"),
+        (
+            OnlineClassifier(class_weight=np.ones(3), rate="scale_free"),
+            "class_weight must be None, a dict or",
+        ),
     ],
 )
 def test_parameters_of_another_type_are_named(model, words) -> None:

@@ -16,28 +16,28 @@ from noregret.sklearn.columns import Signed
 from tests.sizes import sized
 
 CLASSIFIERS = {
-    "logistic": OnlineClassifier(),
-    "hinge": OnlineClassifier("hinge", class_weight="balanced"),
-    "squared_hinge": OnlineClassifier("squared_hinge", fit_intercept=False),
-    "softmax": OnlineClassifier(multiclass="softmax", class_weight={"c": 3.0}),
+    "logistic": OnlineClassifier(rate="scale_free"),
+    "hinge": OnlineClassifier("hinge", class_weight="balanced", rate="scale_free"),
+    "squared_hinge": OnlineClassifier("squared_hinge", fit_intercept=False, rate="scale_free"),
+    "softmax": OnlineClassifier(multiclass="softmax", class_weight={"c": 3.0}, rate="scale_free"),
     "joint hinge": OnlineClassifier(
-        "hinge", multiclass="multiclass_hinge", class_weight="balanced"
+        "hinge", multiclass="multiclass_hinge", class_weight="balanced", rate="scale_free"
     ),
     "coins": OnlineClassifier("hinge", rate="coin_betting"),
     "grid": OnlineClassifier("hinge", rate="grid"),
-    "mixture": OnlineClassifier(rate="mixture"),
-    "softmax mixture": OnlineClassifier(multiclass="softmax", rate="mixture"),
+    "mixture": OnlineClassifier(multiclass="one_against_rest", rate="mixture"),
+    "default": OnlineClassifier(),
     "constant": OnlineClassifier(rate=nr.rates.Constant(0.1), class_weight={"b": 0.0, "d": 0.0}),
     "dual": DualClassifier("logistic", C=0.3),
     "dual hinge": DualClassifier(C=0.3, class_weight="balanced"),
 }
 #: Many learners a class, on fewer rows.
-MANY = ("grid", "mixture", "softmax mixture")
+MANY = ("grid", "mixture", "default")
 REGRESSORS = {
-    "squared": OnlineRegressor(),
+    "squared": OnlineRegressor(rate="scale_free"),
     "huber": OnlineRegressor("huber", rate=nr.rates.Adaptive(), fit_intercept=False),
     "real grid": OnlineRegressor("absolute", rate="grid"),
-    "real mixture": OnlineRegressor(rate="mixture"),
+    "real default": OnlineRegressor(),
     "real dual": DualRegressor("epsilon_insensitive"),
 }
 
@@ -174,26 +174,28 @@ def test_a_pickle_goes_on_to_the_bit(name) -> None:
 
 def test_classes_are_those_of_the_stream_or_as_declared() -> None:
     X, y, _ = stream(classes="cab")
-    model = OnlineClassifier()
+    model = OnlineClassifier(rate="scale_free")
     model.partial_fit(X[:20], y[:20])
     assert model.classes_.tolist() == ["c"]
     assert (model.predict(X) == "c").all() and (model.predict_proba(X) == 1.0).all()
     model.partial_fit(X[20:], y[20:])
     assert model.classes_.tolist() == ["c", "a", "b"]
     assert model.coef_.shape == (3, 6) and model.decision_function(X).shape == (120, 3)
-    declared = OnlineClassifier().partial_fit(X[:20], y[:20], classes=["c", "b"])
+    declared = OnlineClassifier(rate="scale_free").partial_fit(X[:20], y[:20], classes=["c", "b"])
     assert declared.classes_.tolist() == ["b", "c"]
     assert (declared.predict(X[:20]) == "c").all()
     declared.partial_fit(X, y, classes=["z", "b"])
     assert declared.classes_.tolist() == ["b", "c", "z", "a"]
     assert declared.predict_proba(X).shape == (120, 4)
-    assert OnlineClassifier().fit(X, y).classes_.tolist() == ["a", "b", "c"]
+    assert OnlineClassifier(rate="scale_free").fit(X, y).classes_.tolist() == ["a", "b", "c"]
 
 
 def test_two_declared_classes_become_three_as_if_each_had_been_against_the_rest() -> None:
     X, y, _ = stream(classes="abc")
     third = int(np.flatnonzero(y == "c")[0])
-    model = OnlineClassifier(fit_intercept=False).partial_fit(X, y, classes=["a", "b"])
+    model = OnlineClassifier(fit_intercept=False, rate="scale_free").partial_fit(
+        X, y, classes=["a", "b"]
+    )
     plain = nr.mirrors.Euclidean(), nr.rates.ScaleFree()
     for k, name in enumerate("abc"):
         learner = nr.MirrorDescent(nr.losses.Logistic(), *plain, dimension=6)
@@ -210,7 +212,9 @@ def test_the_core_learns_the_same_with_the_constant_given() -> None:
     )
     kept = weight > 0.0
     learner.learn(wide[kept], np.where(y == "b", 1.0, -1.0)[kept], weight[kept])
-    model = OnlineClassifier("hinge").partial_fit(X, y, classes=["a", "b"], sample_weight=weight)
+    model = OnlineClassifier("hinge", rate="scale_free").partial_fit(
+        X, y, classes=["a", "b"], sample_weight=weight
+    )
     assert np.append(model.coef_[0], model.intercept_).tobytes() == learner.weights.tobytes()
     assert model.certificate_.as_dict() == learner.certificate().as_dict()
     assert (model.decision_function(X) == learner.predict(wide)).all()
@@ -222,8 +226,8 @@ def test_balanced_weights_are_those_of_the_rows_so_far() -> None:
     for t, label in enumerate(y):
         seen = y[: t + 1]
         running[t] = (t + 1) / (len(set(seen)) * np.count_nonzero(seen == label))
-    balanced = OnlineClassifier(class_weight="balanced").partial_fit(X, y)
-    weighted = OnlineClassifier().partial_fit(X, y, sample_weight=running)
+    balanced = OnlineClassifier(class_weight="balanced", rate="scale_free").partial_fit(X, y)
+    weighted = OnlineClassifier(rate="scale_free").partial_fit(X, y, sample_weight=running)
     assert content(balanced) == content(weighted)
 
 
@@ -231,10 +235,16 @@ def test_weights_of_classes_multiply_those_of_the_rows() -> None:
     rng = np.random.default_rng(9)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
     weight = rng.choice([0.5, 1.0, 3.0], 80)
-    told = OnlineClassifier(class_weight={0: 2.0}).partial_fit(X, y, [0, 1], weight)
-    by_hand = OnlineClassifier().partial_fit(X, y, [0, 1], weight * np.where(y == 0, 2.0, 1.0))
+    told = OnlineClassifier(class_weight={0: 2.0}, rate="scale_free").partial_fit(
+        X, y, [0, 1], weight
+    )
+    by_hand = OnlineClassifier(rate="scale_free").partial_fit(
+        X, y, [0, 1], weight * np.where(y == 0, 2.0, 1.0)
+    )
     assert np.array_equal(told.coef_, by_hand.coef_)
-    assert not np.array_equal(told.coef_, OnlineClassifier().partial_fit(X, y, [0, 1]).coef_)
+    assert not np.array_equal(
+        told.coef_, OnlineClassifier(rate="scale_free").partial_fit(X, y, [0, 1]).coef_
+    )
 
 
 def test_the_class_of_a_row_that_diverges_is_not_known() -> None:
@@ -260,24 +270,26 @@ def test_a_learner_of_the_opposite_labels_goes_on_as_if_it_had_seen_them() -> No
 
 def test_nothing_is_learnt_from_no_row() -> None:
     X, y, weight = stream()
-    model = OnlineClassifier().partial_fit(X, y, sample_weight=0.0 * weight)
+    model = OnlineClassifier(rate="scale_free").partial_fit(X, y, sample_weight=0.0 * weight)
     with pytest.raises(Exception, match="not fitted"):
         model.predict(X)
-    assert content(model.partial_fit(X, y)) == content(OnlineClassifier().partial_fit(X, y))
+    assert content(model.partial_fit(X, y)) == content(
+        OnlineClassifier(rate="scale_free").partial_fit(X, y)
+    )
 
 
 @pytest.mark.parametrize("kind", [int, str, bool, np.int8, object])
 def test_labels_of_any_kind_are_classes(kind, recwarn) -> None:
     X = np.random.default_rng(0).standard_normal((60, 3))
     y = (np.arange(60) // 2 % (2 if kind is bool else 30)).astype(kind)
-    model = OnlineClassifier().partial_fit(X, y)
+    model = OnlineClassifier(rate="scale_free").partial_fit(X, y)
     assert model.classes_.tolist() == list(dict.fromkeys(y.tolist()))
     assert model.predict(X).dtype == y.dtype and not recwarn.list
 
 
 def test_a_fit_that_fails_leaves_nothing_half_learnt() -> None:
     X, y, _ = stream()
-    model = OnlineClassifier().fit(X, y)
+    model = OnlineClassifier(rate="scale_free").fit(X, y)
     with pytest.raises(ValueError, match="no such rate"):
         model.set_params(rate="none").fit(X, np.arange(120) % 2)
     with pytest.raises(Exception, match="not fitted"):

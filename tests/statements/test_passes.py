@@ -27,7 +27,9 @@ def test_an_estimator_names_the_passes_of_its_fit(rate: str) -> None:
     assert "passes" not in str(OnlineRegressor(rate=rate, passes=1).fit(X, y).certificate_)
 
 
-@pytest.mark.parametrize("options", [{}, {"rate": "grid"}, {"multiclass": "softmax"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"rate": "grid"}, {"rate": "scale_free", "multiclass": "softmax"}]
+)
 def test_so_do_several_classes(options: dict[str, Any]) -> None:
     X, y = np.eye(3), np.arange(3)
     found = OnlineClassifier(passes=2, **options).fit(X, y).certificate_

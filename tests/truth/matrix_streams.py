@@ -102,6 +102,13 @@ def learner_of(
     loss, shape, pace = COMBOS[int(random.integers(len(COMBOS)))]
     while blocks and not loss.has_conjugate():
         loss, shape, pace = COMBOS[int(random.integers(len(COMBOS)))]
+    if pace == "tuned" and loss is SOFTMAX and random.random() < 0.5:
+        steps = rates.Newton(
+            float(random.choice([1e-3, 0.1, 1.0])),
+            bool(random.random() < 0.7),
+            float(random.choice([0.95, 1.0])),
+        )
+        return MatrixDescent(loss, rate=steps, outputs=outputs, blocks=blocks)
     if pace == "tuned":
         return MatrixDescent(loss, outputs=outputs, blocks=blocks)
     radius = float(random.choice([0.3, 2.0])) / size

@@ -12,15 +12,10 @@ import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.component import POSITIVE
 from noregret.vocabulary import words as vocabulary
-from noregret.vocabulary.learners import (
-    PRESETS,
-    Spec,
-    make,
-    make_mirror,
-    make_rate,
-    parse_spec,
-)
+from noregret.vocabulary.learners import Spec, make_mirror, make_rate
 from noregret.vocabulary.listing import KINDS
+from noregret.vocabulary.named import make, parse_spec
+from noregret.vocabulary.presets import PRESETS
 
 
 @pytest.mark.parametrize(

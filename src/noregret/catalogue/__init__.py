@@ -51,6 +51,7 @@ from noregret.catalogue.second_order import (
     implicit_newton,
     kalman,
     online_ridge,
+    softmax_newton,
     vovk_azoury_warmuth,
 )
 from noregret.catalogue.trackers import (
@@ -101,6 +102,7 @@ __all__ = [
     "signed_c_eg",
     "signed_eg",
     "simplex_winnow",
+    "softmax_newton",
     "softmax_regression",
     "strongly_convex_ogd",
     "unnormalized_eg",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from noregret import losses, mirrors, rates
-from noregret.learners import MirrorDescent
+from noregret.learners import MatrixDescent, MirrorDescent
 from noregret.losses import Loss
 from noregret.rates import Rate
 
@@ -120,6 +120,38 @@ def implicit_newton(
     """
     loss = losses.Logistic() if loss is None else loss
     return _learner(loss, rates.Newton(prior, True, forgetting), dimension)
+
+
+def softmax_newton(
+    prior: float = 1.0,
+    curvature: float = 1.0,
+    forgetting: float = 1.0,
+    outputs: int | None = None,
+    dimension: int | None = None,
+) -> MatrixDescent:
+    """Return implicit Newton steps for classes by `Softmax`, all of which share one matrix A.
+
+    w_k <- w_k - g_k A^-1 x, g = p - e_y with p the probabilities at the scores after the step; then
+    A <- A + c x x', c = curvature sum_k p_k (1 - p_k) / (K - 1), and K the number of classes.
+
+    Args:
+        prior: A starts as prior diag(m_i^2), 1e-60 to 1e60 [default: 1].
+        curvature: part of the mean curvature that A adds, above 0 and at most 1; below 1 steps stay
+            larger [default: 1].
+        forgetting: factor by which older rounds count less each round, above 0.5 and at most 1
+            [default: 1].
+        outputs: number of classes, >= 1 [default: that of the first targets].
+        dimension: number of features, 1 to 2048 [default: it grows with the data].
+
+    No theorem is claimed; the certificate proves what a run has come to.
+
+    >>> learner = softmax_newton()
+    >>> _ = learner.learn([[1.0], [-1.0]], [1, 0])
+    >>> learner.weights.round(6).tolist()
+    [[-0.518324, 0.518324]]
+    """
+    rate = rates.Newton(prior, True, forgetting, curvature)
+    return MatrixDescent(losses.Softmax(), None, rate, outputs, dimension)
 
 
 def certified_newton(

@@ -16,17 +16,25 @@ from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate import Trial, metrics_for, watch
 from noregret.proof.wording import named
-from noregret.runs.facts import METRICS, left_out, metric, short
+from noregret.runs.facts import METRICS, describe_learner, left_out, metric, short
 from noregret.runs.progress import Watched
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.learners import make, parse_spec
+from noregret.vocabulary.named import make, parse_spec
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {
-    "sign": ("default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
-    "real": ("default", "ogd", "sgd", "adagrad"),
-    "class": ("softmax", "one-against-rest", "multiclass-hinge", "ogd", "sgd", "perceptron"),
+    "sign": ("default", "scale-free", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
+    "real": ("default", "scale-free", "ogd", "sgd", "adagrad"),
+    "class": (
+        "default",
+        "softmax",
+        "one-against-rest",
+        "multiclass-hinge",
+        "ogd",
+        "sgd",
+        "perceptron",
+    ),
 }
 _COLUMNS = {
     "sign": ("accuracy", "auc", "f1"),
@@ -142,6 +150,9 @@ def _remarks(trials: list[Any], examples: int, class_radius: float | None) -> It
     summaries = [trial.metrics.summary() for trial in trials if not trial.failure]
     if any(summary.get("weighted") for summary in summaries):
         yield "losses, floors, regrets and metrics count each example by its weight"
+    for trial in trials:
+        if trial.name.partition(":")[0] == "default":
+            yield f"{visible(trial.name)} is {describe_learner(trial.learner)}"
     if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
         yield "losses, floors and regrets are without the penalty of strongly-convex"
     # All learners saw the same rows: what one leaves out, all do.

@@ -15,6 +15,7 @@ from noregret.cli.options import flag_of
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
+from noregret.runs.facts import describe_learner
 from noregret.runs.interrupt import Interrupted, Interruption
 from noregret.runs.opening import DEFAULTS, found
 from noregret.runs.predicting import names_of
@@ -145,7 +146,7 @@ def learn(
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples
-    clock = Clock(stream, passes)
+    clock = Clock(stream, passes, f" of {describe_learner(learner)}")
     table = None
     if not (as_json or quiet or str(predictions) == "-"):
         from noregret.cli.console import Table, plain_console
@@ -210,7 +211,7 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record,
         spec = replace(spec, features=stream.width or given.columns())
         learner = spec.fresh()
     first = Input(found(given.files), reading, rule, on_error=given.errors())
-    return learner, Record(spec, [first]), stream
+    return learner, Record(spec.settled(), [first]), stream
 
 
 def _resumed(

@@ -118,9 +118,10 @@ _LEARNERS = (
     ),
     _learner(
         "rate",
-        help="How far a step goes, as constant:0.5; see `noregret list rates`.",
+        help="How far a step goes, as constant:0.5 or scale-free; see `noregret list rates`.",
         words="rate",
-        shown="scale-free, which needs no tuning, where it is possible, else adaptive",
+        shown="mixture, learners of several kinds; scale-free where several classes have another "
+        "loss than softmax; adaptive with another map or --eta",
     ),
     _learner(
         "eta",

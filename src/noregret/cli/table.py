@@ -201,7 +201,7 @@ COMMANDS = {
         """Compile learners and parsers into the cache on disk.
 
             Every combination of a loss, a map and a rate is compiled once, on the machine that
-            runs it, when it is first used; this does it in advance.""",
+            runs it, when it is first used; this does it in advance. A mixture has several.""",
     ),
     "demo": (
         _PREPARE,

@@ -10,7 +10,7 @@ from typing import Any
 
 from noregret.cli.output import CLOSED_PIPE, MENDABLE, OutputLost
 from noregret.cli.writing import to_json
-from noregret.experts.representative import words_of
+from noregret.experts.representative import linear_part, words_of
 from noregret.rounding import exact
 from noregret.runs.facts import (
     closing_lines,
@@ -83,11 +83,12 @@ def heading(session: Session) -> Iterator[str]:
     if certificate.penalised and certificate.rate.strong_convexity() > 0.0:
         yield f"loss, floor and regret are those of {certificate.objective}"
     fixed = record.floor_radius if record.floor_radius is not None else mirror.own_radius()
-    scaled = getattr(learner, "sizes", None) is not None
+    scaled = getattr(linear_part(learner), "sizes", None) is not None
     if fixed is None:
         norm = ", features divided by their largest |x|" if scaled else " in the map's norm"
         predictor = "U" if several else "u"
-        yield f"floor over every {predictor} of at most the size of the weights then{norm}"
+        whose = "the weights" if words_of(learner) is None else "a member's weights"
+        yield f"floor over every {predictor} of at most the size of {whose} then{norm}"
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
         own_words = scaled or several

@@ -23,11 +23,14 @@ from noregret.runs.interrupt import unwinding
 from noregret.streams import Block
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.learners import make, parse_spec
+from noregret.vocabulary.named import make, parse_spec
 
 _COMMON = (
     "default",
     "default:loss=squared",
+    "default:loss=softmax",
+    "scale-free",
+    "scale-free:loss=squared",
     "adagrad",
     "adagrad:loss=squared",
     "ogd",
@@ -53,7 +56,7 @@ def warmup(
 ) -> None:
     """Run `noregret warmup`."""
     texts = learner or list(_COMMON)
-    specs = {text: parse_spec(text, "logistic", 2) for text in texts}
+    specs = {text: parse_spec(text, "logistic") for text in texts}
     jobs = {f"reading .{suffix}": partial(_read, suffix) for suffix in _TEXTS}
     jobs |= {f"learner {text}": partial(_learn, text, spec) for text, spec in specs.items()}
     console = plain_console(quiet or as_json)
@@ -92,7 +95,7 @@ def _learn(text: str, spec: choices.Spec) -> None:
     for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
         values: Any = np.array([1.0, 1.0], kind)
         block = Block(values=values, width=width, **rows)
-        learner = make(text, replace(spec, features=width))
+        learner = make(text, replace(spec, features=width * spec.needs_width))
         predictions = learner.learn(block, block.y)
         learner.predict(block)
         learner.certificate().text()

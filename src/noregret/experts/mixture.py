@@ -30,13 +30,16 @@ from noregret.rows.sealed import opened
 class Mixture(Waiting):
     """Learners of several kinds in one pass, mixed: nothing to tune, whatever the rows are.
 
-    Rows of up to 512 features have members that see them standardised: `ScaleFree` with twenty
-    constants and, but for the squared loss, with one, `PerCoordinate` where slopes are bounded,
-    and up to 128 features second-order learners, of curved losses `Newton`, of the squared loss
-    `Ridge` without and with forgetting. Wider rows have `ScaleFree`, `DualAscent` and, where
-    slopes are bounded, `CoinBetting`. A last member learns from the predictions of the others. The
-    logistic loss mixes probabilities and loses at most W (ln K + ln T) more than the best of K
-    members in T rounds, W the largest weight of an example; other losses are mixed by AdaHedge.
+    Rows of up to 512 features have members that see them standardised: `ScaleFree`, and others
+    that follow changes, of the logistic loss implicit steps of constant size by all features and by
+    the level of the labels alone, of other losses `ScaleFree` with twenty constants and beside it
+    the level alone for the squared loss, `PerCoordinate` where slopes are bounded. Up to 128
+    features there are second-order learners, of curved losses `Newton`, of the squared loss `Ridge`
+    without and with forgetting. Wider rows have `ScaleFree`, implicit steps (dual ascent by one
+    exact step a row) and, where slopes are bounded, `CoinBetting`. A last member learns from the
+    predictions of the others. The logistic loss mixes probabilities and loses at most
+    W (ln K + ln T) more than the best of K members in T rounds, W the largest weight of an example;
+    other losses are mixed by AdaHedge.
 
     Each round: every member predicts and learns, the mixture predicts by their shares, see
     `Aggregate`. It is not linear; `representative` is the member that stands for it.
@@ -47,7 +50,7 @@ class Mixture(Waiting):
     >>> learner = Mixture(nr.losses.Logistic())
     >>> predictions = learner.learn(rows, y)
     >>> bool(np.mean(np.sign(predictions[150:]) == y[150:]) > 0.9), len(learner.members)
-    (True, 6)
+    (True, 7)
     """
 
     def __init__(

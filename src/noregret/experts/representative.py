@@ -40,7 +40,7 @@ def linear_part(learner: Any) -> Any:
     >>> _ = mixture.learn([[1.0], [2.0], [4.0]], [3.0, 5.0, 9.0])
     >>> part = linear_part(mixture)
     >>> part.weights.shape, part.words
-    ((1,), 'member 1 of 5, standardized ScaleFree()')
+    ((1,), 'member 1 of 7, standardized ScaleFree()')
     >>> linear_part(mixture.learners[-1]) is mixture.learners[-1]
     True
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 from noregret import losses, mirrors, rates
 from noregret.arrays import Vector
-from noregret.learners import DualAscent, MirrorDescent
+from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.standardized import Standardized
 from noregret.losses import Loss
@@ -17,13 +17,26 @@ from noregret.rates.second_order import SecondOrder
 
 #: The most features of rows that are standardised, and of those that second-order members take.
 NARROW, PAIRS = 512, 128
-#: Columns of 1 of the member that is quick to find the level, and the C of dual ascent.
+#: The most features where several scores share one matrix, whose cost their number then hardly
+#: raises.
+SHARED_PAIRS = 256
+#: Columns of 1 of the member that is quick to find the level, and the implicit steps of wide rows.
 CONSTANTS, STRENGTH = 20, 3.0
 #: The scale of the member with a rate for each feature.
 QUICK = 2.0
-#: Of the newest rows the forgetting member weighs about 20.
-FORGETTING = 0.95
-PRIOR = 0.01
+#: Implicit steps of the members that follow changes: by all features, by the level first, and by
+#: the level alone; the last also for the squared loss.
+STEP, LEVEL_STEP, LEVEL_ALONE = 0.3, 10.0, 10.0
+SQUARED_LEVEL = 1.0
+#: Of the newest rows the forgetting member weighs about 20, the stack of real targets 1000.
+FORGETTING, STACK_FORGETTING = 0.95, 0.999
+PRIOR, RECENT_PRIOR = 0.1, 0.01
+#: Newton steps of several scores: one for classes that keep still, one that weighs about the
+#: newest 100 rows. Both count a part of the curvature, which keeps steps larger.
+SCORE_STEPS = (
+    rates.Newton(0.1, curvature=0.3),
+    rates.Newton(0.1, curvature=0.1, forgetting=0.99),
+)
 
 
 def narrow_members(loss: Loss) -> list[Any]:
@@ -31,30 +44,43 @@ def narrow_members(loss: Loss) -> list[Any]:
 
     >>> from noregret import losses
     >>> [type(member.learner.rate).__name__ for member in narrow_members(losses.Squared())[:-1]]
-    ['ScaleFree', 'Ridge', 'Ridge']
+    ['ScaleFree', 'ScaleFree', 'Constant', 'Ridge', 'Ridge']
     """
     plain = rates.ScaleFree()
-    # Ridge regression does for the squared loss what one constant does for others.
-    once = [] if type(loss) is losses.Squared else [_standardized(loss, plain, NARROW)]
     members = [
-        *once,
-        _standardized(loss, plain, NARROW, CONSTANTS),
-        *(_standardized(loss, rate, NARROW) for rate in _by_coordinate(loss)),
-        *(_standardized(loss, rate, PAIRS) for rate in second_order(loss)),
+        _standardized(_descent(loss, plain), NARROW),
+        *_trackers(loss),
+        *(_standardized(_descent(loss, rate), PAIRS) for rate in second_order(loss)),
     ]
     return [*members, _descent(loss, plain)]
 
 
-def _by_coordinate(loss: Loss) -> Sequence[Rate]:
-    """Return a rate that follows changes fast, where slopes have a size of their own."""
-    bounded = math.isfinite(loss.lipschitz())
-    return [rates.PerCoordinate(QUICK, invariant=True)] if bounded else []
+def _trackers(loss: Loss) -> list[Standardized]:
+    """Return members that follow changes fast.
+
+    Implicit steps of constant size do: none overshoots its own row, however long that is. What is
+    the best size does not depend on the units of labels -1 and +1, nor on those of real targets
+    with the squared loss. Other losses have rates that find it.
+    """
+    if type(loss) is losses.Logistic:
+        return [
+            _standardized(_implicit(loss, STEP), NARROW),
+            _standardized(_implicit(loss, LEVEL_STEP), NARROW, CONSTANTS),
+            _standardized(_implicit(loss, LEVEL_ALONE), 1),
+        ]
+    level = _standardized(_descent(loss, rates.ScaleFree()), NARROW, CONSTANTS)
+    if type(loss) is losses.Squared:
+        return [level, _standardized(_implicit(loss, SQUARED_LEVEL), 1)]
+    if math.isfinite(loss.lipschitz()):
+        rate = rates.PerCoordinate(QUICK, invariant=True)
+        return [level, _standardized(_descent(loss, rate), NARROW)]
+    return [level]
 
 
 def second_order(loss: Loss) -> Sequence[Rate]:
     """Return the second-order rates that suit a loss, none for a loss without curvature."""
     if type(loss) is losses.Squared:
-        return [rates.Ridge(PRIOR), rates.Ridge(PRIOR, forgetting=FORGETTING)]
+        return [rates.Ridge(PRIOR), rates.Ridge(RECENT_PRIOR, forgetting=FORGETTING)]
     return [] if rates.Newton().refused_loss(loss) else [rates.Newton()]
 
 
@@ -69,7 +95,8 @@ def wide_members(loss: Loss) -> list[Any]:
     if math.isfinite(loss.lipschitz()):
         members.append(_descent(loss, rates.CoinBetting()))
     if loss.has_conjugate():
-        members.append(DualAscent(loss, mirrors.Euclidean(), STRENGTH))
+        # Dual ascent by one exact step a row, without the rows and slopes that it keeps.
+        members.append(_implicit(loss, STRENGTH))
     return members
 
 
@@ -77,20 +104,25 @@ def score_members() -> list[Any]:
     """Return the members for several classes; the last one is for rows that grow wide.
 
     >>> [type(member).__name__ for member in score_members()]
-    ['Standardized', 'Standardized', 'MatrixDescent']
+    ['Standardized', 'Standardized', 'Standardized', 'Standardized', 'MatrixDescent']
     """
     softmax = losses.Softmax()
     members: list[Any] = [
         Standardized(MatrixDescent(softmax), constants=constants, widest=NARROW, certified=False)
         for constants in (1, CONSTANTS)
     ]
+    members += [
+        Standardized(MatrixDescent(softmax, rate=rate), widest=SHARED_PAIRS, certified=False)
+        for rate in SCORE_STEPS
+    ]
     return [*members, MatrixDescent(softmax)]
 
 
 def stack_of(loss: Loss) -> MirrorDescent:
     """Return the learner of the members' predictions."""
-    squared = type(loss) is losses.Squared
-    return _descent(loss, rates.Ridge(PRIOR) if squared else rates.ScaleFree())
+    if type(loss) is losses.Squared:
+        return _descent(loss, rates.Ridge(PRIOR, forgetting=STACK_FORGETTING))
+    return _descent(loss, rates.Aioli() if type(loss) is losses.Logistic else rates.ScaleFree())
 
 
 def stands_for(members: Sequence[Any], shares: Vector) -> int:
@@ -112,6 +144,11 @@ def _descent(loss: Loss, rate: Rate) -> MirrorDescent:
     return MirrorDescent(loss, mirrors.Euclidean(), rate, averaging=False)
 
 
-def _standardized(loss: Loss, rate: Rate, widest: int, constants: int = 1) -> Standardized:
-    learner = _descent(loss, rate)
+def _implicit(loss: Loss, eta: float) -> MirrorDescent:
+    rate, mirror = rates.Constant(eta), mirrors.Euclidean()
+    return MirrorDescent(loss, mirror, rate, lazy=False, implicit=True, averaging=False)
+
+
+def _standardized(learner: MirrorDescent, widest: int, constants: int = 1) -> Standardized:
+    """Return a learner that sees rows standardised, the constants alone beyond `widest` columns."""
     return Standardized(learner, constants=constants, widest=widest, certified=False)

@@ -24,6 +24,7 @@ from noregret.learners.matrix_engines import (
     MatrixScaleFree,
     OneScores,
 )
+from noregret.learners.matrix_second_order import MatrixSecondOrder
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_row import SingleRowLearner
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
@@ -85,7 +86,8 @@ class MatrixDescent(SingleRowLearner[Vector]):
     in the scores: theta <- theta - z, W = link(eta theta), the map that of the d K entries.
     Conservative: update on mistakes only. Implicit: the exact step of each round, as in
     Passive-Aggressive. With `ScaleFree` and `OneAgainstRest` the K columns are those of K
-    independent learners of one score.
+    independent learners of one score. With `Newton` all scores share one matrix A of pairs of
+    features: A <- A + c x x', w_k <- w_k - g_k A^-1 x.
 
     >>> import noregret as nr
     >>> learner = nr.MatrixDescent(nr.losses.MulticlassHinge(), rate=nr.rates.Constant(1))
@@ -132,7 +134,8 @@ class MatrixDescent(SingleRowLearner[Vector]):
         Args:
             loss: a loss of several scores, such as `Softmax`.
             mirror: `Euclidean`, `Ball`, `PNorm` or `SignedEntropy` [default: Euclidean()].
-            rate: `Constant`, `InverseSqrt`, `Adaptive` or `ScaleFree` [default: ScaleFree()].
+            rate: `Constant`, `InverseSqrt`, `Adaptive`, `ScaleFree`, or with `Softmax` `Newton`
+                [default: ScaleFree()].
             outputs: number of scores K, >= 1 [default: that of the first targets]; `grow` adds
                 more.
             dimension: number of features, >= 1 [default: it grows with the data, or is the width
@@ -333,7 +336,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
         if parts.implicit:
             kind = MatrixImplicit
         if parts.rate.scaled():
-            kind = MatrixScaleFree
+            kind = MatrixSecondOrder if parts.rate.several() else MatrixScaleFree
         rate = parts.resolved(dimension * self.outputs)
         engine: MatrixEngine = kind(parts.loss, parts.mirror, rate, False, parts.conservative)
         engine.open(self.outputs, dimension)

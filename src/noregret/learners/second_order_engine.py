@@ -23,10 +23,11 @@ from noregret.rows.examples import Rows
 LARGEST_WIDTH = 2048
 
 
-def _new_triangle(dimension: int) -> Triangle:
+def new_triangle(dimension: int, *outputs: int) -> Triangle:
+    """Return an empty triangle for one score, or for that many."""
     wide = max(room_for(dimension), LANES)
     # Aligned, so that no vector register straddles two cache lines.
-    return Triangle(aligned(wide, wide), np.zeros(wide), np.zeros(wide))
+    return Triangle(aligned(wide, wide), np.zeros((*outputs, wide)), np.zeros(wide))
 
 
 class SecondOrderEngine(SizedEngine):
@@ -42,7 +43,7 @@ class SecondOrderEngine(SizedEngine):
         """Allocate the state of a learner that has seen nothing."""
         self._require_narrow(dimension)
         super().begin(dimension)
-        self._whole = _new_triangle(dimension)
+        self._whole = new_triangle(dimension)
         self._make_room()
         self._cut(dimension)
 
@@ -64,7 +65,7 @@ class SecondOrderEngine(SizedEngine):
         kept = self._whole
         if len(kept.upper) < dimension:
             n = len(kept.upper)
-            self._whole = _new_triangle(dimension)
+            self._whole = new_triangle(dimension)
             self._whole.upper[:n, :n] = kept.upper
             self._whole.target[:n], self._whole.inverse[:n] = kept.target, kept.inverse
             self._make_room()
@@ -72,7 +73,7 @@ class SecondOrderEngine(SizedEngine):
 
     def _make_room(self) -> None:
         self._whole_ahead = Triangle(*map(np.zeros_like, self._whole))
-        self._room = np.zeros((ROOMS, len(self._whole.target)))
+        self._room = np.zeros((ROOMS, len(self._whole.inverse)))
 
     def _cut(self, dimension: int) -> None:
         """Take the rows of the features that are known; rows of unseen features are zeros."""
@@ -103,7 +104,7 @@ class SecondOrderEngine(SizedEngine):
         """Return the arrays that the rule keeps from row to row."""
         return Memory(self.state, self.slots, self.triangle, self._ahead, self._room)
 
-    def prediction(self) -> Call:
+    def prediction(self) -> Call | None:
         """Return the kernel that predicts one row, and its first arguments."""
         return second_order.predict_row, (self.rate, self.state, self.slots, self.triangle)
 
@@ -169,10 +170,14 @@ class SecondOrderEngine(SizedEngine):
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps: of the triangle the rows end to end."""
+        return super().arrays() | self.packed()
+
+    def packed(self) -> dict[str, Vector]:
+        """Return the rows of the triangle end to end, and the targets."""
         d = self.dimension
         rows = [self.triangle.upper[j, j:d] for j in range(d)]
         packed = np.concatenate([*rows, np.zeros(0)])
-        return super().arrays() | {"triangle": packed, "target": self.triangle.target[:d]}
+        return {"triangle": packed, "target": self.triangle.target[..., :d]}
 
     def restore(self, arrays: dict[str, Vector]) -> None:
         """Restore the arrays of a model file, or refuse those of another shape or range."""
@@ -184,5 +189,5 @@ class SecondOrderEngine(SizedEngine):
         for j, row in enumerate(self.triangle.upper[:, : self.dimension]):
             row[j:] = arrays["triangle"][start : start + self.dimension - j]
             start += self.dimension - j
-        self.triangle.target[: self.dimension] = arrays["target"]
+        self.triangle.target[..., : self.dimension] = arrays["target"]
         triangle.read_inverse(self.triangle.upper, self.triangle.inverse)

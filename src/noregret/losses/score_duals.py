@@ -67,7 +67,8 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     """Write the best slopes p - e_y of the softmax loss, q > 0.
 
     The probabilities solve ln p_k + q p_k = z_k + q [k = y] - level with sum 1. Their sum is convex
-    and falls in the level, so that Newton's method from below never oversteps.
+    and falls in the level, so that Newton's method from below never oversteps. Each ln p_k is
+    concave in the level: its tangent at one level is the start from above at the next.
 
     >>> import numpy as np
     >>> slopes = np.empty(2)
@@ -77,24 +78,34 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     """
     highest = -math.inf
     for k in range(len(z)):
-        highest = max(highest, z[k] + (q if k == y else 0.0))
-    # Here the largest probability is 1, and the sum at least that.
-    level = highest - q
+        highest = max(highest, _raised(y, z, q, k))
+    total = 0.0
+    for k in range(len(z)):
+        total += exp(_raised(y, z, q, k) - highest)
+    # No probability is above 1: at this level each is at least what it is at the root.
+    level = (highest + log(total)) - q
     log_q = log(q)
+    for k in range(len(z)):
+        x = _raised(y, z, q, k) - level
+        # W(exp(v)) is at most v for v > 1, so that this is above the root ln p.
+        v = x + log_q
+        slopes[k] = _probability(x, q, min(x, log(v) - log_q) if v > 1.0 else x)
     for _ in range(_STEPS):
         total = 0.0
         fall = 0.0
         for k in range(len(z)):
-            p = _probability(z[k] + (q if k == y else 0.0) - level, q, log_q)
-            slopes[k] = p
-            total += p
-            fall += p / (1.0 + q * p)
+            total += slopes[k]
+            fall += slopes[k] / (1.0 + q * slopes[k])
         excess = total - 1.0
         if not excess > _RESOLUTION * total:
             break
         moved = level + excess / fall
         if not moved > level:
             break
+        for k in range(len(z)):
+            x, p = _raised(y, z, q, k), slopes[k]
+            start = ((x - level) - q * p) - (moved - level) / (1.0 + q * p)
+            slopes[k] = _probability(x - moved, q, start)
         level = moved
     rest = 0.0
     total = 0.0
@@ -106,14 +117,19 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     slopes[y] = -min(rest, 1.0)
 
 
-def _probability(x: float, q: float, log_q: float) -> float:
-    """Return the p > 0 with ln p + q p = x, 0 if it underflows; p is W(q exp(x)) / q."""
+def _raised(y: int, z: Vector, q: float, k: int) -> float:
+    """Return z_k + q [k = y]."""
+    return float(z[k] + (q if k == y else 0.0))
+
+
+def _probability(x: float, q: float, u: float) -> float:
+    """Return the p > 0 with ln p + q p = x, 0 if it underflows; u is a start above ln p.
+
+    p is W(q exp(x)) / q. Newton's steps on x - u - q exp(u), which is concave and falls, do not
+    cross the root from above.
+    """
     if x < _LOWEST:
         return 0.0
-    # W(exp(y)) is at most y for y > 1, so that u starts above the root ln p. Newton's steps on
-    # x - u - q exp(u), which is concave and falls, then never cross it.
-    y = x + log_q
-    u = min(x, log(y) - log_q) if y > 1.0 else x
     p = 0.0
     for _ in range(_STEPS):
         p = exp(u)

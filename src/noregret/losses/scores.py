@@ -41,6 +41,18 @@ class ScoreLoss(Promised):
         """Tell whether the loss has the optional `conjugate` and `proximal_slopes`."""
         return super().has_conjugate() and hasattr(self, "proximal_slopes")
 
+    def has_mean_curvature(self) -> bool:
+        """Tell whether the loss has the optional `mean_curvature` of second-order rates itself.
+
+        A subclass that changes the value does not inherit it.
+        """
+        for cls in type(self).__mro__:
+            if "mean_curvature" in vars(cls):
+                return hasattr(self, "proximal_slopes")
+            if "value_and_slopes" in vars(cls):
+                return False
+        return False
+
     def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
         """Return -f*(slopes), the height at 0 of the supporting plane with these slopes."""
         product = 0.0
@@ -130,6 +142,19 @@ class Softmax(Ranked):
     def conjugate(self, target: Any, slopes: Vector) -> float:
         """Return f*(slopes), for slopes p - e_y."""
         return -entropy(int(target), slopes)
+
+    def mean_curvature(self, slopes: Vector) -> float:
+        """Return sum_k p_k (1 - p_k) / (K - 1) at slopes p - e_y, 0 for one score.
+
+        The mean of the eigenvalues of the second derivative diag(p) - p p', but for that along
+        (1, ..., 1), which is always 0.
+        """
+        total = 0.0
+        for k in range(len(slopes)):
+            # |slope| is p_k, of the label 1 - p_k.
+            size = abs(slopes[k])
+            total += size * (1.0 - size)
+        return float(total / (len(slopes) - 1)) if len(slopes) > 1 else 0.0
 
     def proximal_slopes(self, target: Any, z: Vector, q: float, slopes: Vector) -> None:
         """Write the maximiser of -f*(g) + <z, g> - (q/2) ||g||^2."""

@@ -69,6 +69,10 @@ class Rate(Component):
         """Tell whether features are measured in units of their largest size."""
         return False
 
+    def several(self) -> bool:
+        """Tell whether several scores can share what a rate with a matrix keeps."""
+        return False
+
     def keeps_average(self) -> bool:
         """Tell whether weights move only where they are read, so that sums of them are kept."""
         return not self.scaled()

@@ -20,6 +20,7 @@ from noregret.rates.base import Rate
 #: The prior in units of the features; beyond these limits k would overflow or vanish.
 _PRIOR = allowed("must lie between 1e-60 and 1e60", lambda value: 1e-60 <= value <= 1e60)
 _FORGETTING = allowed("must be above 0.5 and at most 1", lambda value: 0.5 < value <= 1.0)
+_PART = allowed("must be above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 _LIMIT = allowed("must be above 0; inf is no promise", lambda value: value > 0.0)
 #: Steps of Newton's method after which the equation of `Aioli` is solved to the last place.
 _STEPS = 60
@@ -68,6 +69,12 @@ class SecondOrder(Rate):
         self, loss: Any, y: float, mass: float, p: float, raw: float, length: float, reach: float
     ) -> tuple[float, float]:
         """Return c and b of the round; `reach`: the 2-norm of (x_i / m_i), rounded up."""
+        raise NotImplementedError
+
+    def bend_scores(
+        self, loss: Any, y: Any, mass: float, scores: Any, length: float, pulls: Any
+    ) -> float:
+        """Write b_k of each score into `pulls`; return the c that all scores have in common."""
         raise NotImplementedError
 
 
@@ -147,12 +154,16 @@ class Newton(SecondOrder):
     cannot overshoot on its own row, and A adds f''(p - k s) x x' afterwards. Explicit: f' and f''
     at p, with A already increased: the extended Kalman filter.
 
+    Several scores share A, to which each round adds the mean curvature of their loss.
+
     Args:
         prior: A starts as prior diag(m_i^2), m_i the largest |x_i| seen, 1e-60 to 1e60
             [default: 1].
         implicit: take the slope at the new prediction [default: True].
         forgetting: factor by which older rounds count less each round, above 0.5 and at most 1
             [default: 1].
+        curvature: part of f'' that A adds, above 0 and at most 1; below 1 steps stay larger, and
+            follow changes faster [default: 1].
 
     >>> from noregret.losses import Logistic
     >>> c, b = Newton(implicit=False).bend(Logistic(), 1.0, 1.0, 0.0, 0.0, 1.0, 1.0)
@@ -163,6 +174,7 @@ class Newton(SecondOrder):
     prior: float = field(default=1.0, metadata=_PRIOR)
     implicit: bool = True
     forgetting: float = field(default=1.0, metadata=_FORGETTING)
+    curvature: float = field(default=1.0, metadata=_PART)
 
     def ridge(self) -> float:
         """Return the prior."""
@@ -180,8 +192,23 @@ class Newton(SecondOrder):
         if self.implicit:
             slope = loss.proximal_slope(y, raw, mass * length, slope)
             raw = raw - mass * length * slope
-        c = second_derivative(loss, y, raw)
+        c = self.curvature * second_derivative(loss, y, raw)
         return mass * c, mass * (c * raw - slope)
+
+    def several(self) -> bool:
+        """Return True."""
+        return True
+
+    def bend_scores(
+        self, loss: Any, y: Any, mass: float, scores: Any, length: float, pulls: Any
+    ) -> float:
+        """Write b_k at the scores, or at those of the implicit step; return c there."""
+        moved = mass * length if self.implicit else 0.0
+        loss.proximal_slopes(y, scores, moved, pulls)
+        c = self.curvature * loss.mean_curvature(pulls)
+        for k in range(len(scores)):
+            pulls[k] = mass * (c * (scores[k] - moved * pulls[k]) - pulls[k])
+        return float(mass * c)
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses without a second derivative."""

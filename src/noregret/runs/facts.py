@@ -8,6 +8,8 @@ from dataclasses import asdict
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from noregret.evaluate import metrics_for
 from noregret.experts.representative import linear_part, words_of
 from noregret.rounding import down, down_each, exact
@@ -56,7 +58,7 @@ def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
         ("learner", describe_learner(learner)),
         ("input", record.sources or "unknown"),
         ("features", f"{learner.dimension:,}"),
-        *([("weights shown", f"those of {shown}")] if shown else []),
+        *([("weights shown", f"those of {shown}{_offset(learner)}")] if shown else []),
         ("weights other than 0", f"{int((linear_part(learner).weights != 0.0).sum()):,}"),
         ("classes", record.classes) if record.classes else ("labels", labels or "as written"),
         ("examples seen", f"{record.position.total:,}"),
@@ -192,6 +194,12 @@ def metric(name: str, value: float) -> str:
     return f"{value:.2%}" if name == "accuracy" else short(value)
 
 
+def _offset(learner: Learner) -> str:
+    """Return what the one score of a member has beside its weights, '' for several scores."""
+    offset = getattr(linear_part(learner), "offset", None)
+    return "" if offset is None or np.ndim(offset) else f", beside an offset of {offset:+.5g}"
+
+
 def describe_learner(learner: Learner) -> str:
     """Return loss, map and rate or update in one line."""
     from noregret.experts import Mixture, ScoreAggregate
@@ -203,6 +211,8 @@ def describe_learner(learner: Learner) -> str:
         parts = f"{learner.loss}, {learner.mirror}"
         return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
     if isinstance(learner, Mixture):
+        if learner.wide is None:
+            return f"{learner.loss}, mixture of learners"
         kind = "wide" if learner.wide else "narrow"
         return f"{learner.loss}, mixture of {len(learner.members)} learners for {kind} rows"
     if isinstance(learner, ScoreAggregate):

@@ -319,7 +319,7 @@ class Model(Readable):
         reading = DEFAULTS | said
         kept = list(rule) if isinstance(rule, tuple) else rule
         first = Input(found(inputs), reading, kept, on_error=on_error)
-        return spec.make(), Record(spec, [first]), stream
+        return spec.make(), Record(spec.settled(), [first]), stream
 
     def _run(
         self, learner: Learner, record: Record, stream: Stream, passes: int, skip: int

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from noregret import status
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 #: How often is looked after as many seconds whether code is compiled; later it is no first run.
 _TRIES = 15
-_FIRST_RUN = "; a first run compiles for this machine"
 _COMPILING = "compiling for this machine, once for each combination of loss, map and rate"
 
 
@@ -32,10 +32,18 @@ class PassingLine(status.StatusLine):
 
     #: Whether there are none at all, see `silenced`.
     silent = False
+    #: What follows `first` before any kernel was compiled.
+    first_run = "; a first run compiles for this machine"
 
-    def __init__(self, first: str) -> None:
-        """Show `first` if there is no update within `PATIENCE` seconds."""
+    def __init__(self, first: str, compiled: str = "") -> None:
+        """Show `first` if there is no update within `PATIENCE` seconds.
+
+        Args:
+            first: why nothing moves; more is said of kernels that were compiled meanwhile.
+            compiled: " of" what these are [default: ""].
+        """
         super().__init__()
+        self._compiled = compiled
         # Not in notebooks: the programs that these lines are for print on a terminal.
         self._handle = None
         self._terminal = sys.stderr.isatty() and not self.silent
@@ -45,13 +53,20 @@ class PassingLine(status.StatusLine):
 
     def _wait(self, first: str) -> None:
         """Say why nothing moves: on a terminal `first`, in a log that code is compiled."""
-        for _ in range(_TRIES):
+        for k in count():
             if self._moving.wait(status.PATIENCE):
                 return
+            kernels = _compiled()
             if self._terminal:
-                return self._show(first)
-            if _compiles():
+                self._show(first + (self._begun(kernels) if kernels else self.first_run))
+            elif kernels:
                 return print(_COMPILING, file=sys.stderr, flush=True)
+            elif k == _TRIES:
+                return
+
+    def _begun(self, kernels: int) -> str:
+        number = f"{kernels} kernel{'s' * (kernels > 1)}{self._compiled}"
+        return f", {self.seconds:.0f} s; compiled for this machine, once: {number}"
 
     def tell(self, text: str | Callable[[], str]) -> None:
         """Show a text once the run has become long, twice a second at most."""
@@ -65,10 +80,10 @@ class PassingLine(status.StatusLine):
         self._shown = False
 
 
-def _compiles() -> bool:
-    """Return whether a kernel was not in the cache; waiting for input is no reason for a line."""
+def _compiled() -> int:
+    """Return how many kernels were not in the cache: waiting for input is no reason for a line."""
     loaded = sys.modules.get("noregret.jit.directory")
-    return loaded is not None and loaded.cache_events.misses + loaded.cache_events.bypassed > 0
+    return 0 if loaded is None else loaded.cache_events.misses + loaded.cache_events.bypassed
 
 
 @contextmanager
@@ -84,10 +99,10 @@ def silenced(silent: bool) -> Iterator[None]:
 class Clock(PassingLine):
     """Tells a person at a terminal how far a long run has come; silent otherwise."""
 
-    def __init__(self, stream: Stream, passes: int = 1) -> None:
+    def __init__(self, stream: Stream, passes: int = 1, compiled: str = "") -> None:
         self._stream = stream
         self._passes = passes
-        super().__init__(f"waiting for the first examples{_FIRST_RUN}")
+        super().__init__("waiting for the first examples", compiled)
         #: When the first examples were done, and how many and which share of all they were.
         self._first: tuple[float, int, float] | None = None
 
@@ -103,8 +118,11 @@ class Clock(PassingLine):
         # pace of the rest.
         begin, before, share_before = first
         elapsed = max(time.monotonic() - begin, 1e-9)
-        text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
         name = f" of {visible(self._stream.name)}"
+        if elapsed < status.PATIENCE:
+            # Few examples have no pace yet, and small files are read long before they are learnt.
+            return f"{examples:,} examples{name}"
+        text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
         share = self._share(passed)
         if share is None:
             return f"{text}, {self.seconds:.0f} s{name}"
@@ -162,7 +180,7 @@ def telling(
         first: shown if nothing else is within `PATIENCE` seconds.
         words: what is shown for an argument of the function [default: the argument itself].
     """
-    line = PassingLine(f"{first}{_FIRST_RUN}")
+    line = PassingLine(first)
     try:
         yield lambda value: line.tell(lambda: words(value))
     finally:

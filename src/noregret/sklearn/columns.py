@@ -40,16 +40,33 @@ from noregret.scoring.growing import Codes
 from noregret.scoring.scorer import Calibrated, Scorer
 from noregret.sklearn.several import ClassCertificates, ClassSolutions
 from noregret.vocabulary.presets import GRID, MIXTURE
+from noregret.vocabulary.usual import usual_rate
 from noregret.vocabulary.words import spec
 
 #: Losses that depend on y p alone.
 EVEN = (Hinge, Logistic, SquaredHinge)
 
 
+def settled_rate(rate: Rate | str | None, loss: Loss | ScoreLoss, mirror: Mirror) -> Rate | str:
+    """Return the rate, "grid" or "mixture"; None stands for what the command line chooses.
+
+    >>> from noregret.mirrors import Ball
+    >>> settled_rate(None, Hinge(), Euclidean()), settled_rate(None, Hinge(), Ball(2.0))
+    ('mixture', Adaptive(scale=None))
+    """
+    if rate is None:
+        rate = usual_rate(loss, plain=type(mirror) is Euclidean)
+    if isinstance(rate, str) and rate.lower() in (GRID, MIXTURE):
+        return rate.lower()
+    found: Rate = spec(rate, "rate")
+    return found
+
+
 def new_learner(
-    loss: Loss, mirror: Mirror, rate: Rate | str, dimension: int, blocks: bool
+    loss: Loss, mirror: Mirror, rate: Rate | str | None, dimension: int, blocks: bool
 ) -> MirrorDescent | Aggregate:
-    """Return a learner of one score that has seen nothing: a rate, "grid" or "mixture"."""
+    """Return a learner of one score that has seen nothing, see `settled_rate`."""
+    rate = settled_rate(rate, loss, mirror)
     if rate == GRID:
         return rate_grid(loss, mirror, dimension=dimension, blocks=blocks)
     if isinstance(rate, str):
@@ -211,19 +228,27 @@ def joined(scores: Sequence[Vector]) -> Vector:
 
 def open_scorer(
     loss: Loss,
-    multiclass: str,
+    multiclass: str | None,
     mirror: Mirror,
-    rate: Rate | str,
+    rate: Rate | str | None,
     dimension: int,
     blocks: bool,
-    outputs: int,
+    known: int,
 ) -> Scorer | Columns:
-    """Return the scorer of `outputs` classes.
+    """Return the scorer of the classes, `known` of which are named beforehand.
 
     One against the rest is a learner a class. Where the learner of a matrix is the same to the
-    bit, it is the one: it is quicker and has one certificate for all.
+    bit, it is the one: it is quicker and has one certificate for all. A mixture has one form for
+    two classes and another for more, so that the rows must not choose between them: unless two
+    classes are named beforehand, it is that for more.
     """
+    outputs = max(2, known)
+    if multiclass is None:
+        mixes = settled_rate(rate, loss, mirror) == MIXTURE and type(loss) is Logistic
+        multiclass = "softmax" if mixes and known != 2 else "one_against_rest"
     joint = score_loss(loss, multiclass)
+    two = known == 2 and isinstance(joint, OneAgainstRest)
+    rate = settled_rate(rate, loss if two else joint, mirror)
     if not isinstance(joint, OneAgainstRest):
         if rate == MIXTURE and isinstance(joint, Softmax):
             require_own_maps(mirror)

@@ -9,18 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from noregret.experts.representative import linear_part
+from noregret.experts.representative import linear_part, words_of
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
-from noregret.sklearn.columns import new_learner, open_scorer
+from noregret.scoring.scorer import Scorer
+from noregret.sklearn.columns import Columns, new_learner, open_scorer
 from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_count
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
 from noregret.turns import one_at_a_time
-from noregret.vocabulary.presets import GRID, MIXTURE
 from noregret.vocabulary.words import spec
 
 
@@ -57,11 +58,19 @@ class OnlineEstimator(RowEstimator):
 
         return found.mapped(named) if isinstance(found, ByClass) else named(found)
 
-    def _chosen_rate(self) -> Rate | str:
-        """Return the rate, or the word of many learners in its place."""
-        if isinstance(self.rate, str) and self.rate.lower() in (GRID, MIXTURE):
-            return self.rate.lower()
-        return spec(self.rate, "rate")
+    @property
+    def weights_of_(self) -> str | tuple[str | None, ...] | None:
+        """Whose weights `coef_` and `intercept_` show: a member of a mixture, or None for all.
+
+        A mixture predicts by all its members. One against the rest has a member a class.
+        """
+        check_is_fitted(self)
+        learner = self._learner
+        if isinstance(learner, Columns) and len(learner.columns) > 1:
+            return tuple(words_of(column.learner) for column in learner.columns)
+        if isinstance(learner, Columns):
+            return words_of(learner.columns[0].learner)
+        return words_of(learner.learner if isinstance(learner, Scorer) else learner)
 
 
 class OnlineClassifier(StreamClassifier, OnlineEstimator):
@@ -72,19 +81,26 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
 
     Parameters: `loss`, `rate` and `mirror` are words of `nr.words`, or objects of noregret.
     `loss` is one of two classes, as "logistic", "hinge:0.5" or "squared_hinge" (which carries a
-    half). `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against
-    the rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge"
-    ("crammer_singer", hinge loss only; the rival with the best score counts). `rate` may also be
-    "grid" (an aggregate of rates) or "mixture" (learners of several kinds, to which shifts and
-    units of features do not matter). "grid" and "coin_betting" go with "one_against_rest" only,
-    "mixture" with "softmax", too. A mixture is not linear: `coef_` and `intercept_` are those of
-    its linear member with the largest share.
+    half). `rate` is None for what `noregret learn` chooses: `Mixture`, learners of several kinds
+    to which shifts and units of features do not matter. "scale_free" is one learner that needs no
+    tuning either, a tenth of its cost; "grid" an aggregate of rates. With another `mirror` than
+    "euclidean" None is "adaptive".
+    `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against the
+    rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge" ("crammer_singer",
+    hinge loss only; the rival with the best score counts) [default: softmax for the mixture of
+    logistic losses, else one_against_rest]. The mixture has one form for two classes and one for
+    more, which is softmax: `fit` and `classes` in the first `partial_fit` tell which; with classes
+    that only rows name it is softmax. With other losses of more than two classes None is
+    "scale_free". "grid" and "coin_betting" go with "one_against_rest" only.
+    A mixture is not linear: `coef_` and `intercept_` are those of its linear member with the
+    largest share, which `weights_of_` names.
     `class_weight` is None, a dict or "balanced":
     n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
     `shuffle` and `random_state` order the rows of `fit`. `blocks` raises the floor of
     `certificate_` by lines under blocks of rows, for about 1 us a row more.
     Attributes: `classes_` (sorted by `fit` or where they are declared, else as they came),
-    `coef_`, `intercept_` (one row, or a row a class), `n_features_in_`, `certificate_`.
+    `coef_`, `intercept_` (one row, or a row a class), `weights_of_` (None where these are what
+    predicts), `n_features_in_`, `certificate_`.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -97,8 +113,8 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         self,
         loss: str | Loss = "logistic",
         *,
-        multiclass: str = "one_against_rest",
-        rate: str | Rate = "scale_free",
+        multiclass: str | None = None,
+        rate: str | Rate | None = None,
         mirror: str | Mirror = "euclidean",
         blocks: bool = False,
         class_weight: Any = None,
@@ -125,10 +141,10 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
             self._chosen_loss(),
             self.multiclass,
             spec(self.mirror, "mirror"),
-            self._chosen_rate(),
+            self.rate,
             self._dimension(),
             self.blocks,
-            max(2, len(self.classes_)),
+            len(self.classes_),
         )
 
 
@@ -138,8 +154,8 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
     Parameters: `loss` is a word of `nr.words("loss")` for real targets, as "squared" ((p - y)^2,
     without a half), "absolute", "quantile:0.9" or "huber:1", or a loss of noregret; the others
     are those of `OnlineClassifier`.
-    Attributes: `coef_`, `intercept_`, `n_features_in_`, `certificate_`. With the rate
-    "scale_free" predictions are made around the mean of the targets, which is part of
+    Attributes: `coef_`, `intercept_`, `weights_of_`, `n_features_in_`, `certificate_`. With the
+    rate "scale_free" predictions are made around the mean of the targets, which is part of
     `intercept_`, and stay within the range of the targets seen.
 
     >>> import numpy as np
@@ -153,7 +169,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         self,
         loss: str | Loss = "squared",
         *,
-        rate: str | Rate = "scale_free",
+        rate: str | Rate | None = None,
         mirror: str | Mirror = "euclidean",
         blocks: bool = False,
         fit_intercept: bool = True,
@@ -176,7 +192,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         self._learner = new_learner(
             self._chosen_loss(),
             spec(self.mirror, "mirror"),
-            self._chosen_rate(),
+            self.rate,
             self._dimension(),
             self.blocks,
         )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.arguments import ArgumentError, meant
-from noregret.vocabulary.presets import GRID, MIXTURE, PRESETS, PRESETS_OF_SEVERAL
+from noregret.vocabulary.presets import GRID, MIXTURE
+from noregret.vocabulary.usual import usual_rate
 from noregret.vocabulary.words import find, first_field, spec, spelt
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
 #: What several classes go with.
 _OF_SEVERAL = {
     "mirror": ("euclidean", "ball", "p-norm"),
-    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", MIXTURE),
+    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", "newton", MIXTURE),
     "update": ("descent", "mistakes"),
 }
 
@@ -134,8 +133,8 @@ class Spec:
         loss: word of the loss [default: logistic].
         mirror: word of the mirror map [default: euclidean].
         radius: size of the weights, above 0, for the maps ball, entropy and signed-entropy.
-        rate: word of the rate, "grid" or "mixture" [default: scale-free where it is possible, else
-            adaptive].
+        rate: word of the rate, "grid" or "mixture" [default: mixture for any loss of one score and
+            for softmax; of one learner alone scale-free where it is possible, else adaptive].
         eta: what multiplies the rate, above 0 [default: that of the rate].
         update: one of `DESCENTS` or `ASCENTS` [default: descent].
         C: weight of the loss in dual ascent, above 0 [default: 1].
@@ -146,8 +145,13 @@ class Spec:
         blocks: raise the floor by lines under blocks of rows held back.
         rowless: end the block wherever a model is saved, so that its file holds no row.
 
+    Every other option that is chosen, but for `loss`, `classes`, `blocks` and `rowless`, belongs
+    to one learner alone.
+
     >>> str(Spec(loss="log_loss", rate="constant:0.5").make().rate)
     'Constant(eta=0.5)'
+    >>> [spec.settled().rate for spec in (Spec(), Spec(features=9), Spec(eta=0.1))]
+    ['mixture', 'scale-free', 'adaptive']
     """
 
     loss: str = "logistic"
@@ -187,9 +191,10 @@ class Spec:
             hint = meant(self.update, known)
             raise ArgumentError("update", f"expected one of {', '.join(known)}{hint}", self.update)
         self._refuse(f"belongs to the updates {', '.join(ASCENTS)}", "C", "k")
-        if self.rate == GRID:
+        rate = self.rate or self._rate()
+        if rate == GRID:
             return self._grid(loss)
-        if self.rate == MIXTURE:
+        if rate == MIXTURE:
             return self._mixture(loss)
         from noregret.learners import MirrorDescent
 
@@ -202,7 +207,7 @@ class Spec:
         return MirrorDescent(
             loss,
             mirror,
-            make_rate(self.rate or self._rate(), self.eta),
+            make_rate(rate, self.eta),
             domain,
             lazy=not agile,
             conservative=self.update == "mistakes",
@@ -219,7 +224,11 @@ class Spec:
         """
         learner = self.make()
         if self.average:
-            usual: Any = replace(self, average=False).make()
+            plain = replace(self, average=False).settled()
+            if plain.rate == MIXTURE:
+                reason = f"the usual rate, {MIXTURE}, keeps none: choose another rate, as adaptive"
+                raise ArgumentError("average", reason, kind="rate")
+            usual: Any = plain.make()
             for name in ("mirror", "rate"):
                 if not getattr(usual, name).keeps_average():
                     reason = f"{getattr(usual, name)} keeps none: choose another {name}"
@@ -227,28 +236,43 @@ class Spec:
                     raise ArgumentError("average", reason + more, kind=name)
         return learner
 
+    def settled(self) -> Spec:
+        """Return the same learner with its rate named, also where that was left to us.
+
+        A model keeps it: what a name stands for is decided once.
+        """
+        if self.rate is not None or self.update not in DESCENTS:
+            return self
+        return replace(self, rate=self._rate())
+
     @property
     def needs_width(self) -> bool:
         """Whether the map gives weight to features before they occur."""
         return self.mirror.partition(":")[0] in _WIDE
 
     def _rate(self) -> str:
-        """Return the rate of those who name none: the one that tunes itself, where it can."""
+        """Return the rate of those who name none."""
         plain = (self.mirror, self.update, self.eta, self.average)
-        return "scale-free" if plain == ("euclidean", "descent", None, False) else "adaptive"
+        return usual_rate(
+            any_loss(self.loss),
+            plain=plain == ("euclidean", "descent", None, False),
+            alone=self.radius is not None or self.features != 0,
+        )
 
     def _matrix(self) -> MatrixDescent | ScoreAggregate:
         """Return a learner of several classes, as many as will appear."""
         if self.classes < 0:
             raise ArgumentError("classes", "expected a number above 0", self.classes)
-        if self.rate == MIXTURE:
-            return self._score_mixture()
+        reason = "belongs to learners of two classes or of numbers"
         rate = self.rate or self._rate()
+        if rate == MIXTURE:
+            self._refuse(reason, "C", "k")
+            return self._score_mixture()
         for name, text in (("mirror", self.mirror), ("rate", rate), ("update", self.update)):
             if text.partition(":")[0] not in _OF_SEVERAL[name]:
                 known = ", ".join(_OF_SEVERAL[name])
                 raise ArgumentError(name, f"several classes take one of {known}", text)
-        self._refuse("belongs to learners of two classes or of numbers", "C", "k", "average")
+        self._refuse(reason, "C", "k", "average")
         from noregret.learners import MatrixDescent
 
         return MatrixDescent(
@@ -283,7 +307,6 @@ class Spec:
 
     def _score_mixture(self) -> ScoreAggregate:
         self._refuse_for_mixture()
-        self._refuse(f"the rate {MIXTURE} has no such update", "C", "k")
         if self.loss != SOFTMAX:
             reason = f"the rate {MIXTURE} of several classes takes {SOFTMAX}"
             raise ArgumentError("loss", reason, self.loss)
@@ -335,60 +358,3 @@ class Spec:
         """Return what was chosen, without what was left at its default."""
         plain = {field.name: field.default for field in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != plain[name]}
-
-
-def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -> Spec:
-    """Return the learner that a text such as `pa:C=0.1` or `ball/adaptive:radius=10` names.
-
-    NAME is one of the presets or MIRROR/RATE; options after the colon are those of `learn`. With
-    `several` a loss of two classes stands for one of several.
-
-    >>> parse_spec("ball/adaptive:radius=10", "hinge")
-    ... # doctest: +NORMALIZE_WHITESPACE
-    Spec(loss='hinge', mirror='ball', radius=10.0, rate='adaptive', eta=None, update='descent',
-         C=None, k=None, features=0, average=False, classes=0, blocks=False,
-         rowless=False)
-    """
-    name, _, rest = text.partition(":")
-    mirror, slash, rate = name.partition("/")
-    preset = name.lower().replace("_", "-")
-    if not slash and preset not in PRESETS:
-        reason = f"no such learner{meant(name, PRESETS)}, expected one or MIRROR/RATE"
-        raise ArgumentError("learner", reason, text, "learner")
-    chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[preset])
-    if several:
-        chosen |= PRESETS_OF_SEVERAL.get(preset, {})
-    kinds = {field.name: str(field.type) for field in fields(Spec) if "bool" not in str(field.type)}
-    for item in filter(None, rest.split(",")):
-        key, equals, value = item.partition("=")
-        if not equals or key not in kinds:
-            raise ArgumentError(
-                "learner",
-                f"found {item!r}, expected KEY=VALUE with a key among {', '.join(kinds)}",
-                text,
-            )
-        number = int if "int" in kinds[key] else float if "float" in kinds[key] else str
-        try:
-            chosen[key] = number(value)
-        except ValueError:
-            raise ArgumentError(
-                "learner", f"expected a number for {key}, found {value!r}", text
-            ) from None
-    with _named(text):
-        spec = Spec(**{"loss": loss, "features": features, **chosen})
-        return replace(spec, loss=of_several(spec.loss)) if several else spec
-
-
-def make(text: str, spec: Spec) -> Learner:
-    """Return the learner of a text and what it was parsed to; errors name the text."""
-    with _named(text):
-        return spec.fresh()
-
-
-@contextmanager
-def _named(text: str) -> Iterator[None]:
-    """Name the learner in errors about its parts."""
-    try:
-        yield
-    except ArgumentError as error:
-        raise ArgumentError("learner", f"{error.place}: {error.reason}", text, error.kind) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noregret.arguments import ArgumentError, meant
-from noregret.vocabulary.presets import PRESETS
+from noregret.vocabulary.presets import MIXTURE, PRESETS
 from noregret.vocabulary.words import Word, listed
 
 #: Whose words are listed.
@@ -24,7 +24,7 @@ def words(kind: str) -> list[Word]:
         raise ArgumentError("kind", f"expected one of {', '.join(KINDS)}{meant(kind, KINDS)}", kind)
     if kind != "learner":
         return listed(kind)
-    usual = {"loss": "logistic", "rate": "scale-free"}
+    usual = {"loss": "logistic", "rate": MIXTURE}
     return [
         Word(name, name, ", ".join(f"{key} {value}" for key, value in (settings or usual).items()))
         for name, settings in PRESETS.items()

@@ -12,6 +12,7 @@ MIXTURE = "mixture"
 #: The settings of each name; what follows a colon overrides.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
+    "scale-free": {"rate": "scale-free"},
     "ogd": {"rate": "constant", "eta": 0.1},
     "sgd": {"rate": "inverse-sqrt"},
     "adagrad": {"rate": "per-coordinate"},
@@ -22,7 +23,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "coin-betting": {"rate": "coin-betting"},
     "grid": {"rate": GRID},
     "mixture": {"rate": MIXTURE},
-    "softmax": {"loss": "softmax"},
+    "softmax": {"loss": "softmax", "rate": "scale-free"},
     "one-against-rest": {"loss": "one-against-rest"},
     "multiclass-hinge": {"loss": "multiclass-hinge"},
 }

@@ -150,7 +150,7 @@ class SecondOrderRule(Rule):
         """Predict, and choose the parabola of the round."""
         rate, slots = self.rate, memory.slots
         fetch_ahead(*row)
-        measured = _measure(memory.state, row)
+        measured = measure_sizes(memory.state, row)
         raw, length = _weigh(rate, memory, row, measured)
         p = predicted(rate, slots, raw, length, mass)
         norm = row_norm(self.mirror, measured.powers, measured.one_norm)
@@ -186,10 +186,10 @@ class SecondOrderRule(Rule):
             see_label(slots, played.label, mass)
             keep = self.rate.keep()
             if keep < 1.0:
-                _forget(slots, memory.now, width, keep)
+                forget(slots, memory.now, width, keep)
             _enter_parabola(memory, row, found, width)
             if keep < 1.0:
-                _give_back(self.rate, memory, width, keep)
+                give_back(self.rate, memory, width, keep)
             add_compensated(slots, Scalar.COST, found.cost)
             slots[Scalar.COST_SIZE] += found.size
             slots[Scalar.GROWTH] += math.log1p(found.bent)
@@ -199,7 +199,7 @@ class SecondOrderRule(Rule):
 
 
 @kernel(inline=True)
-def _measure(state, row):  # type: ignore[no-untyped-def]
+def measure_sizes(state, row):  # type: ignore[no-untyped-def]
     """Return a row `Measured`; in strict order, so that zeros may be stored or left out."""
     powers = one_norm = scaled = squares = 0.0
     first, grown = np.uint64(state.shape[0]), _0
@@ -228,17 +228,17 @@ def _weigh(rate, memory, row, measured):  # type: ignore[no-untyped-def]
     width, slots = np.uint64(memory.state.shape[0]), memory.slots
     if measured.grown > _0:
         copy_triangle(memory.now, memory.ahead, width)
-        _grow(rate.ridge() / slots[Scalar.SCALE], memory, row, width)
-        _scatter(memory.room, row)
+        grow_prior(rate.ridge() / slots[Scalar.SCALE], memory, row, width)
+        scatter(memory.room, row)
         raw, square = solve(memory.ahead, memory.room, measured.first, width)
     else:
-        _scatter(memory.room, row)
+        scatter(memory.room, row)
         raw, square = solve(memory.now, memory.room, measured.first, width)
     return raw, square / (slots[Scalar.SCALE] * rate.keep())
 
 
 @kernel(inline=True)
-def _scatter(room, row):  # type: ignore[no-untyped-def]
+def scatter(room, row):  # type: ignore[no-untyped-def]
     """Write a row where `solve` and `sweep` expect it."""
     for k in range(row.end - row.begin):
         i, x = place(row, k)
@@ -246,7 +246,7 @@ def _scatter(room, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _grow(ridge, memory, row, width):  # type: ignore[no-untyped-def]
+def grow_prior(ridge, memory, row, width):  # type: ignore[no-untyped-def]
     """Raise the prior of the features whose size grows, in the copy of the triangle."""
     for k in range(row.end - row.begin):
         i, x = place(row, k)
@@ -276,7 +276,7 @@ def _step(state, row, slope):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _forget(slots, triangle, width, keep):  # type: ignore[no-untyped-def]
+def forget(slots, triangle, width, keep):  # type: ignore[no-untyped-def]
     """Multiply A and A w by `keep`."""
     slots[Scalar.SCALE] *= keep
     if slots[Scalar.SCALE] < STEP * STEP:
@@ -293,12 +293,12 @@ def _enter_parabola(memory, row, found, width):  # type: ignore[no-untyped-def]
     curve, pull = found.curve / scale, found.pull / scale
     turn_target(memory.now, memory.room, first, width, curve, pull)
     if curve > 0.0:
-        _scatter(memory.room, row)
+        scatter(memory.room, row)
         sweep(memory.now, memory.room, first, width)
 
 
 @kernel(inline=True)
-def _give_back(rate, memory, width, keep):  # type: ignore[no-untyped-def]
+def give_back(rate, memory, width, keep):  # type: ignore[no-untyped-def]
     """Give the prior of the next feature back, once a round for all of them in turn."""
     slots = memory.slots
     i = np.uint64(slots[Scalar.LAST])

@@ -13,6 +13,8 @@ U'v <- U'v + b x, is v_j <- sqrt(t_(j-1) / t_j) v_j + a_j (b - c sum over i < j 
 / sqrt(t_(j-1) t_j); it does not divide by c. References: Gill, Golub, Murray, Saunders, Methods
 for Modifying Matrix Factorizations, 1974; Golub, Van Loan, Matrix Computations, section 6.5.
 
+Several scores share U: each has a row of `target`, and all are turned by the same rotations.
+
 Rows are as wide as the room for features, and loops over them begin and end at multiples of
 `LANES`: what they read beyond the triangle is 0. A feature that was never seen has a row of
 zeros and the inverse 0.
@@ -36,7 +38,7 @@ _LANES, _0, _1, _2, _3 = (np.uint64(k) for k in (LANES, 0, 1, 2, 3))
 
 
 class Triangle(NamedTuple):
-    """U, v, and the inverses of the diagonal of U, 0 for a feature that was never seen."""
+    """U, v or a row v a score, and the inverses of U's diagonal, 0 for a feature never seen."""
 
     upper: Vector
     target: Vector
@@ -44,16 +46,18 @@ class Triangle(NamedTuple):
 
 
 class Room(IntEnum):
-    """Rows of the room for work: r, a, and the two factors of each row's rotation."""
+    """Rows of the room for work: r, a, and the factors of each row's rotation."""
 
     LEFT = 0
     ALONG = 1
     KEEP = 2
+    #: TURN is c times SHARE.
     TURN = 3
+    SHARE = 4
 
 
 ROOMS = len(Room)
-_LEFT, _ALONG, _KEEP, _TURN = (np.uint64(k) for k in Room)
+_LEFT, _ALONG, _KEEP, _TURN, _SHARE = (np.uint64(k) for k in Room)
 
 
 @kernel(inline=True)
@@ -63,8 +67,8 @@ def padded(width):  # type: ignore[no-untyped-def]
 
 
 @kernel(inner=True)
-def solve(triangle, room, first, width):  # type: ignore[no-untyped-def]
-    """Write a = U'^-1 x into `room`, where r is x and becomes 0; return <v, a> and <a, a>.
+def reduce_row(triangle, room, first, width):  # type: ignore[no-untyped-def]
+    """Write a = U'^-1 x into `room`, where r is x and becomes 0.
 
     first: the first feature of the row; entries of a before it are not touched.
     """
@@ -87,11 +91,17 @@ def solve(triangle, room, first, width):  # type: ignore[no-untyped-def]
     if j < width:
         room[_ALONG, j] = room[_LEFT, j] * inverse[j]
         room[_LEFT, j] = 0.0
-    return _sums(triangle.target, room, first, width)
 
 
 @kernel(inline=True)
-def _sums(target, room, first, width):  # type: ignore[no-untyped-def]
+def solve(triangle, room, first, width):  # type: ignore[no-untyped-def]
+    """Reduce a row as `reduce_row` does; return <v, a> and <a, a>."""
+    reduce_row(triangle, room, first, width)
+    return sums(triangle.target, room, first, width)
+
+
+@kernel(inline=True)
+def sums(target, room, first, width):  # type: ignore[no-untyped-def]
     """Return <v, a> and <a, a>, in an order that does not depend on the width."""
     raw = square = other_raw = other_square = 0.0
     j = first
@@ -110,22 +120,46 @@ def _sums(target, room, first, width):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def turn_target(triangle, room, first, width, c, b):  # type: ignore[no-untyped-def]
-    """Rotate v for U'U + c x x' and U'v + b x, and write the factors of the rotations."""
-    target = triangle.target
-    before, passed = 1.0, 0.0
+def turn_factors(room, first, width, c):  # type: ignore[no-untyped-def]
+    """Write the factors of the rotations for U'U + c x x'."""
+    before = 1.0
     for j in range(first, width):
         along = room[_ALONG, j]
         after = before + c * along * along
         # One root and one division for both factors.
         mean = 1.0 / math.sqrt(before * after)
-        keep, share = before * mean, along * mean
-        room[_KEEP, j] = keep
+        share = along * mean
+        room[_KEEP, j] = before * mean
+        room[_SHARE, j] = share
         room[_TURN, j] = c * share
-        v = target[j]
-        target[j] = keep * v + share * (b - c * passed)
-        passed += along * v
         before = after
+
+
+@kernel(inline=True)
+def rotate_target(target, room, first, width, c, b):  # type: ignore[no-untyped-def]
+    """Rotate v for U'v + b x, by factors that `turn_factors` has written for this c."""
+    passed = 0.0
+    for j in range(first, width):
+        v = target[j]
+        target[j] = room[_KEEP, j] * v + room[_SHARE, j] * (b - c * passed)
+        passed += room[_ALONG, j] * v
+
+
+@kernel(inline=True)
+def turn_target(triangle, room, first, width, c, b):  # type: ignore[no-untyped-def]
+    """Rotate v for U'U + c x x' and U'v + b x, and write the factors of the rotations."""
+    turn_factors(room, first, width, c)
+    rotate_target(triangle.target, room, first, width, c, b)
+
+
+@kernel(inline=True)
+def _keep_products(target, room, first, width):  # type: ignore[no-untyped-def]
+    """Rotate v, that of each score if there are several, without changing U'v, for c = 1."""
+    if target.ndim == 2:
+        for k in range(np.uint64(target.shape[0])):
+            rotate_target(target[k], room, first, width, 1.0, 0.0)
+    else:
+        rotate_target(target, room, first, width, 1.0, 0.0)
 
 
 @kernel(inner=True)
@@ -173,18 +207,41 @@ def add_diagonal(triangle, room, i, width, root):  # type: ignore[no-untyped-def
         triangle.inverse[i] = 1.0 / root
     else:
         room[_LEFT, i] = root
-        solve(triangle, room, i, width)
-        turn_target(triangle, room, i, width, 1.0, 0.0)
+        reduce_row(triangle, room, i, width)
+        turn_factors(room, i, width, 1.0)
+        _keep_products(triangle.target, room, i, width)
         room[_LEFT, i] = root
         sweep(triangle, room, i, width)
+
+
+@kernel(inline=True)
+def _copy_target(source, copy, width):  # type: ignore[no-untyped-def]
+    if source.ndim == 2:
+        for k in range(np.uint64(source.shape[0])):
+            for j in range(_0, width):
+                copy[k, j] = source[k, j]
+    else:
+        for j in range(_0, width):
+            copy[j] = source[j]
+
+
+@kernel(inline=True)
+def _multiply_target(target, width, factor):  # type: ignore[no-untyped-def]
+    if target.ndim == 2:
+        for k in range(np.uint64(target.shape[0])):
+            for j in range(_0, width):
+                target[k, j] *= factor
+    else:
+        for j in range(_0, width):
+            target[j] *= factor
 
 
 @kernel(inner=True)
 def copy_triangle(source, copy, width):  # type: ignore[no-untyped-def]
     """Copy U, v and the inverses."""
     end = padded(width)
+    _copy_target(source.target, copy.target, width)
     for j in range(_0, width):
-        copy.target[j] = source.target[j]
         copy.inverse[j] = source.inverse[j]
         for k in range((j >> _3) << _3, end):
             copy.upper[j, k] = source.upper[j, k]
@@ -193,8 +250,8 @@ def copy_triangle(source, copy, width):  # type: ignore[no-untyped-def]
 @kernel(inner=True)
 def multiply(triangle, width, factor):  # type: ignore[no-untyped-def]
     """Multiply U and v by a power of two, exactly."""
+    _multiply_target(triangle.target, width, factor)
     for j in range(_0, width):
-        triangle.target[j] *= factor
         triangle.inverse[j] /= factor
         for k in range((j >> _3) << _3, padded(width)):
             triangle.upper[j, k] *= factor
