@@ -2,6 +2,10 @@
 
 As `lines`, with a row of K slopes g_i for each row: Z = sum_i c_i x_i g_i^T, and the slopes of a
 block maximise -sum_i c_i f*(g_i) - (1/(2b)) sum_jk (Z_jk / m_j)^2.
+
+Rows stay for the next block as there, those with the largest
+c_i ||x_i / m||^2 sum_k |g_ik| (1 - |g_ik|): the diagonal of the second derivative of softmax, and 0
+where a hinge is straight.
 """
 
 from __future__ import annotations
