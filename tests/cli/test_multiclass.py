@@ -191,17 +191,19 @@ def test_every_format_gives_the_same_model(tmp_path: Path, call: Call) -> None:
             ",".join(map(str, [*x, y])) + "\n" for y, x in zip(labels, X.tolist(), strict=True)
         ),
     }
+    # Learners that forget give the prior back in the order of the columns, which hashing changes.
+    learner = ["--multiclass", "--rate", "scale-free"]
     found = {}
     for suffix, text in texts.items():
         path = tmp_path / f"same.{suffix}"
         path.write_text(text)
         bits = sized(["--bits", "8"], []) if suffix == "vw" else []
-        result = call("learn", path, "--multiclass", "--json", *bits)
+        result = call("learn", path, *learner, "--json", *bits)
         assert result.returncode == 0, result.stderr
         found[suffix] = json.loads(result.stdout)
     compact = tmp_path / "same.arrow"
     assert call("convert", tmp_path / "same.csv", "--out", compact, "--multiclass").returncode == 0
-    found["arrow"] = json.loads(call("learn", compact, "--multiclass", "--json").stdout)
+    found["arrow"] = json.loads(call("learn", compact, *learner, "--json").stdout)
     for told_of in found.values():
         assert told_of["labels"] == found["csv"]["labels"]
         assert told_of["metrics"] == pytest.approx(found["csv"]["metrics"])
