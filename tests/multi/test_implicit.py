@@ -162,3 +162,15 @@ def test_what_is_refused_in_one_line() -> None:
     with pytest.raises(OverflowError, match="round 1 overflows"):
         learner.learn([[1e80]], [0])
     assert learner.rounds == 0 and not learner.weights.any()
+
+
+def test_exact_steps_are_probabilities_however_long_the_row() -> None:
+    """Where q is large, differences of numbers of its size say nothing about ln p."""
+    random = np.random.default_rng(3)
+    loss, slopes = losses.Softmax(), np.empty(4)
+    for _ in range(300):
+        size, q = 10.0 ** random.uniform(-3.0, 20.0), 10.0 ** random.uniform(8.0, 40.0)
+        loss.proximal_slopes(1.0, size * random.normal(size=4), q, slopes)
+        p = slopes + np.eye(4)[1]
+        assert np.all(np.isfinite(slopes)) and np.all(p >= 0.0)
+        assert p.sum() == pytest.approx(1.0, abs=1e-14)

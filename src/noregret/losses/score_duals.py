@@ -86,10 +86,7 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     level = (highest + log(total)) - q
     log_q = log(q)
     for k in range(len(z)):
-        x = _raised(y, z, q, k) - level
-        # W(exp(v)) is at most v for v > 1, so that this is above the root ln p.
-        v = x + log_q
-        slopes[k] = _probability(x, q, min(x, log(v) - log_q) if v > 1.0 else x)
+        slopes[k] = _probability(_raised(y, z, q, k) - level, q, log_q)
     for _ in range(_STEPS):
         total = 0.0
         fall = 0.0
@@ -103,9 +100,11 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
         if not moved > level:
             break
         for k in range(len(z)):
-            x, p = _raised(y, z, q, k), slopes[k]
-            start = ((x - level) - q * p) - (moved - level) / (1.0 + q * p)
-            slopes[k] = _probability(x - moved, q, start)
+            p = slopes[k]
+            if p > 0.0:
+                # x - q p is ln p, too, but cancels where q is large.
+                start = log(p) - (moved - level) / (1.0 + q * p)
+                slopes[k] = _from_above(_raised(y, z, q, k) - moved, q, start)
         level = moved
     rest = 0.0
     total = 0.0
@@ -122,11 +121,17 @@ def _raised(y: int, z: Vector, q: float, k: int) -> float:
     return float(z[k] + (q if k == y else 0.0))
 
 
-def _probability(x: float, q: float, u: float) -> float:
-    """Return the p > 0 with ln p + q p = x, 0 if it underflows; u is a start above ln p.
+def _probability(x: float, q: float, log_q: float) -> float:
+    """Return the p > 0 with ln p + q p = x, 0 if it underflows; p is W(q exp(x)) / q."""
+    # W(exp(y)) is at most y for y > 1, so that u starts above the root ln p.
+    y = x + log_q
+    return _from_above(x, q, min(x, log(y) - log_q) if y > 1.0 else x)
 
-    p is W(q exp(x)) / q. Newton's steps on x - u - q exp(u), which is concave and falls, do not
-    cross the root from above.
+
+def _from_above(x: float, q: float, u: float) -> float:
+    """Return the same from a start u above ln p.
+
+    Newton's steps on x - u - q exp(u), which is concave and falls, do not cross the root.
     """
     if x < _LOWEST:
         return 0.0
