@@ -82,11 +82,11 @@ _CURVATURE = Logistic.curvature_below
 _ENTER, _TANGENT = Parabolas.enter, Quadratic.tangent
 
 
-def _shrinking(self: Parabolas, full: Any) -> None:
+def _shrinking(self: Parabolas, full: Any, staying: Any = None) -> None:
     """Take the units of the block alone, as a player may."""
     if self.measured:
         self.state["sizes"][:] = 0.0
-    _ENTER(self, full)
+    _ENTER(self, full, staying)
 
 
 def _beyond(self: Quadratic, reach: float) -> float:
@@ -103,8 +103,8 @@ def _diagonal(self: Quadratic, v: Any, share: float = 1.0) -> Any:
 def _twice(self: Any) -> None:
     """Enter the rows held back, and hold them back all the same."""
     if len(self.pending):
-        self._enter_all([self.pending.held(self.width)])
-        self.entered -= len(self.pending)
+        held = self.pending.held(self.width)
+        self._enter(held, self._choose(held), blocks_of_rows.nobody(held))
 
 
 @contextmanager

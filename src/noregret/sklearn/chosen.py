@@ -33,7 +33,7 @@ def settled_rate(rate: Rate | str | None, loss: Loss | ScoreLoss, mirror: Mirror
     ('mixture', Adaptive(scale=None))
     """
     if rate is None:
-        rate = usual_rate(loss, plain=type(mirror) is Euclidean)
+        rate = usual_rate(loss, plain=mirror == Euclidean())
     if isinstance(rate, str) and rate.lower() in (GRID, MIXTURE):
         return rate.lower()
     found: Rate = spec(rate, "rate")
