@@ -57,7 +57,7 @@ def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
         nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
         for _ in range(3)
     ]
-    estimator = SklearnClassifier().partial_fit(X, np.array(classes))
+    estimator = SklearnClassifier(rate="scale_free").partial_fit(X, np.array(classes))
     rows_alone = [(X[k : k + 1], signs[k : k + 1]) for k in range(rows)]
     labels_alone = [np.array([label]) for label in classes]
 

@@ -5,8 +5,8 @@
 
 Both learn the generated set with logistic loss and one pass, start-up included. VW is the wheel
 `vowpalwabbit`, started as `python -m vowpalwabbit`, which is some 15 percent slower than a native
-build. Pairs: our default (a mixture of learners) and `ScaleFree` against VW's (adaptive, normalised,
-invariant), and our plain Euclidean descent against `vw --sgd`.
+build. Pairs: our default (a mixture of learners) and `ScaleFree` against VW's (adaptive,
+normalised, invariant), and our plain Euclidean descent against `vw --sgd`.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def test_an_input_that_is_cut_is_learnt_up_to_the_cut(
     unbroken = tmp_path / "unbroken.nr"
     unbroken.write_bytes(whole)
     a, b = nr.load(unbroken), nr.load(model)
-    assert a.weights.tobytes() == b.weights.tobytes()
+    assert a.shares.tobytes() == b.shares.tobytes()
     assert a.certificate().ledger.tobytes() == b.certificate().ledger.tobytes()
 
 

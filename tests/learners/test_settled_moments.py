@@ -97,3 +97,15 @@ def test_shifts_and_units_do_not_matter() -> None:
 def test_epochs_have_powers_of_two_as_lengths(settled: Any) -> None:
     with pytest.raises(ArgumentError, match="a power of two of at most 8192"):
         made(settled)
+
+
+def test_a_copy_whose_arrays_cannot_be_written_goes_on() -> None:
+    learner, other = made(), made()
+    learner.learn(X[:20], Y[:20])
+    other.learn(X[:20], Y[:20])
+    state = dict(vars(learner.view.scaler))
+    for name in ("_table", "_counts"):
+        state[name] = state[name].copy()
+        state[name].flags.writeable = False
+    learner.view.scaler.__setstate__(state)
+    assert np.array_equal(learner.learn(X[20:], Y[20:]), other.learn(X[20:], Y[20:]))

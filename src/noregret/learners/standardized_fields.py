@@ -54,6 +54,11 @@ class Scaler:
         self.known: int | None = None
         self._table, self._counts = np.zeros((0, len(Moment))), np.zeros(len(Count))
 
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Continue from a copy: its arrays may lie in a file that cannot be written."""
+        vars(self).update(kept)
+        self._table, self._counts = kept["_table"].copy(), kept["_counts"].copy()
+
     @property
     def outgrown(self) -> bool:
         """Whether a row was too wide."""
