@@ -15,7 +15,7 @@ import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.experts.mixture import Mixture
 from noregret.experts.representative import LinearPart, linear_part, words_of
-from noregret.experts.roster import NARROW, narrow_members, wide_members
+from noregret.experts.roster import NARROW, narrow_members, stands_for, wide_members
 from noregret.files import store
 
 LOSSES = [
@@ -247,6 +247,17 @@ def test_the_linear_part_predicts_as_its_member() -> None:
         assert part.sizes is not None and (part.sizes == np.abs(X).max(axis=0)).all()
     plain = nr.catalogue.ogd(LOGISTIC, 0.1)
     assert linear_part(plain) is plain and words_of(plain) is None
+
+
+def test_a_member_that_sees_no_feature_stands_for_nobody() -> None:
+    y = np.where(np.arange(120) // 10 % 2 == 0, 1.0, -1.0)
+    learner = Mixture(LOGISTIC)
+    learner.learn(np.random.default_rng(0).normal(size=(120, 3)), y)
+    level = next(k for k, one in enumerate(learner.learners) if one.view.widest == 1)
+    shares = np.linspace(0.1, 0.2, len(learner.learners))
+    shares[level] = 0.9
+    assert learner.learners[level].outgrown
+    assert stands_for(learner.learners, shares) == len(shares) - 1
 
 
 def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path) -> None:

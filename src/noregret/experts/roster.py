@@ -135,9 +135,13 @@ def stack_of(loss: Loss) -> MirrorDescent:
 def stands_for(members: Sequence[Any], shares: Vector) -> int:
     """Return the place of the member with the largest share of those that have weights.
 
-    These predict by <w, x> and an offset, cut to the range of the labels.
+    These see the features and predict by <w, x> and an offset, cut to the range of the labels.
     """
-    known = [k for k, member in enumerate(members) if not _anticipates(member)]
+    known = [
+        k
+        for k, member in enumerate(members)
+        if not (_anticipates(member) or getattr(member, "outgrown", False))
+    ]
     return max(known, key=lambda k: float(shares[k]))
 
 
