@@ -72,9 +72,9 @@ class OnlineClassifier(RiverEstimator, base.MiniBatchClassifier):
 
     By default nothing is to be tuned and no scaler needed: features count in units of their own
     sizes. It is one learner, with the rate "scale-free": a mixture, as `nr.Mixture` and the
-    estimators for scikit-learn, takes some ten times as long for a row. Labels may be anything
-    hashable. Up to two are learnt by one vector of weights; when a third appears this becomes one
-    vector a class, one against the rest, and nothing is forgotten.
+    estimators for scikit-learn, takes some 0.3 ms for a row. Labels may be anything hashable. Up
+    to two are learnt by one vector of weights; when a third appears this becomes one vector a
+    class, one against the rest, and nothing is forgotten.
 
     Parameters: `loss`, `rate` and `mirror` are words of `nr.words`, or objects of noregret: the
     loss one of two classes, as "hinge:0.5", or of the scores of all classes, as "softmax"; the
