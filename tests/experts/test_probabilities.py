@@ -328,6 +328,15 @@ def test_cuts_and_files_change_no_bit(sharing: bool, tmp_path: Path) -> None:
         nr.load(tmp_path / "p.nr")
 
 
+def test_chances_that_are_almost_denormal_keep_their_digits() -> None:
+    forecaster = ProbabilityForecaster(2, sharing=False)
+    forecaster.learn([[0.0, -25.0]], [1.0])
+    # The second expert has a share of 3e-11, and e^-700 times that has lost most of its digits.
+    lost = np.logaddexp(0.0, [0.0, 25.0])
+    share = -float(np.logaddexp(0.0, lost[1] - lost[0]))
+    assert forecaster.forecast([[1000.0, 700.0]])[0] == pytest.approx(700.0 - share, rel=1e-13)
+
+
 def test_it_follows_experts_that_take_turns() -> None:
     y = np.ones(3000)
     turn = np.arange(3000) // 1000
