@@ -141,6 +141,8 @@ def test_views_that_do_not_fit_are_refused() -> None:
         other.view.share(one.view)
     wide, level = narrow_members(LOGISTIC)[0].view, narrow_members(LOGISTIC)[3].view
     assert level.fits(wide) and not wide.fits(level)
+    with pytest.raises(ValueError, match="the widest first"):
+        wide.share(level)
     views = [one.view for one in narrow_members(SQUARED)[:-1]]
     fixed = [view for view in views if view.scaler.scaling.settled == 4.0]
     assert len(fixed) == 1 and not fixed[0].fits(wide) and not wide.fits(fixed[0])

@@ -104,7 +104,7 @@ def _twice(self: Any) -> None:
     """Enter the rows held back, and hold them back all the same."""
     if len(self.pending):
         held = self.pending.held(self.width)
-        self._enter(held, self._choose(held), blocks_of_rows.nobody(held))
+        self._enter(held, self._choose(held), blocks_of_rows.none_stay(held))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.floors.lines import Chosen, Proved, most_bent, nobody
+from noregret.floors.lines import Chosen, Proved, most_bent, none_stay
 from noregret.floors.pending import Held, Pending
 from noregret.proof.quadratic import Quadratic
 from noregret.rows.examples import Rows
@@ -83,7 +83,7 @@ class Blocks(ABC):
         """Enter the rows held back as a block of its own, after which no row is kept."""
         if len(self.pending):
             held = self.pending.held(self.width)
-            self._enter(held, self._choose(held), nobody(held))
+            self._enter(held, self._choose(held), none_stay(held))
             self.entered += len(held.y)
             self.pending.forget()
 
@@ -94,7 +94,7 @@ class Blocks(ABC):
             bends = np.sum([one.bends for one in chosen], axis=0)
             lengths = np.diff(held.rows.indptr)
             limits = self.pending.size // 2, len(held.y) if most is None else most // 2
-            staying = most_bent(bends, lengths, *limits) if chosen else nobody(held)
+            staying = most_bent(bends, lengths, *limits) if chosen else none_stay(held)
             self._enter(held, chosen, staying)
             self.entered += len(held.y) - int(staying.sum())
             self.pending.retain(staying)

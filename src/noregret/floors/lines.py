@@ -83,7 +83,7 @@ class Chosen(NamedTuple):
 def most_bent(
     bends: Vector, lengths: npt.NDArray[np.uint64], features: int, rows: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows bend most, as many as have no more than so many features and rows.
+    """Return a mask of the rows that bend most, within limits on stored features and on rows.
 
     Rows that do not bend at all are left out.
 
@@ -98,8 +98,8 @@ def most_bent(
     return chosen
 
 
-def nobody(held: Held) -> npt.NDArray[np.bool_]:
-    """Return that no row stays."""
+def none_stay(held: Held) -> npt.NDArray[np.bool_]:
+    """Return a mask of the rows of a block in which none stays."""
     return np.zeros(len(held.y), np.bool_)
 
 
@@ -139,7 +139,7 @@ class Lines:
                 self.slopes, self.random, self.strength = *others[:2], factor * others[2]
                 self.theta /= factor
                 chosen = self.choose(held, slopes, CLOSER if thorough else CLOSE)
-                self.enter(held, chosen, nobody(held))
+                self.enter(held, chosen, none_stay(held))
                 slopes = chosen.slopes
                 found.append((self.ledger, self.gradient()))
         finally:

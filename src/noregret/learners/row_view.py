@@ -14,12 +14,12 @@ from noregret.rows.examples import Rows
 class RowView:
     """Rows centred and scaled for one learner.
 
-    bound: deviations enter the moments up to so many spreads.
-    limit: beyond so many spreads a feature is its logarithm.
+    bound: the largest deviation that enters the moments, in spreads.
+    limit: the distance from the centre, in spreads, above which a feature is its logarithm.
     constants: columns of 1 before the features.
     widest: from the first row on that has a feature in a later column the learner sees the
         constants alone.
-    settled: the rows of the epoch that decides centres and spreads for good, infinite for none.
+    settled: rows of the epoch whose centres and spreads are kept; infinite: they follow the rows.
 
     >>> one, other = RowView(20.0, 3.0, 1, 512, np.inf), RowView(20.0, 3.0, 2, 512, np.inf)
     >>> other.share(one)
@@ -77,6 +77,8 @@ class RowView:
         own, shared = self.scaler, other.scaler
         if own is shared:
             return
+        if not self.fits(other):
+            raise ValueError("learners share moments that were made alike, the widest first")
         if own.known != shared.known or not (own.outgrown or shared.agrees(own)):
             raise ValueError("learners that share moments must have learnt the same rows")
         self._gone, self.scaler = own.outgrown, shared

@@ -98,9 +98,9 @@ class Standardized(Saved):
                 a learner of the kind of `ScaleFree` faster at finding the level [default: 1].
             widest: from the first row on that has a feature in a later column than so many, the
                 learner is given the constants alone: centred rows are not sparse [default: 512].
-            settled: take centres and spreads from an epoch of so many rows for good, a power of
-                two of at most 8192, and give the learner the constants alone before it has ended
-                [default: none, they follow the rows].
+            settled: keep centres and spreads of the epoch of this many rows, a power of two up to
+                8192; until it has ended the learner sees the constants alone [default: none, they
+                follow the rows].
             certified: keep the sums of the certificate [default: True].
             blocks: raise the floor by lines under blocks of rows, see `nr.certify`
                 [default: False].

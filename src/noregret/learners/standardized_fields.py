@@ -33,11 +33,11 @@ _WRAPPED, _BOOK = "wrapped", "book/"
 class Scaler:
     """Centre and spread of each feature over the rows before, and rows in their units.
 
-    bound: deviations enter the moments up to so many spreads.
-    limit: beyond so many spreads a feature is its logarithm.
+    bound: the largest deviation that enters the moments, in spreads.
+    limit: the distance from the centre, in spreads, above which a feature is its logarithm.
     constants: columns of 1 before the features.
     widest: the number of features up to which rows are standardised.
-    settled: the rows of the epoch that decides centres and spreads for good, infinite for none.
+    settled: rows of the epoch whose centres and spreads are kept; infinite: they follow the rows.
 
     >>> scaler = Scaler(20.0, 3.0, 1, 512, math.inf)
     >>> rows = Rows(np.zeros(1, np.uint64), np.zeros(0, np.uint32), np.array([[1.0], [3.0]]), 1, 2)
@@ -109,7 +109,7 @@ class Scaler:
         return table[:, Moment.SHIFT].copy(), mean, self.read()[1]
 
     def arrays(self, widest: int | None = None) -> Arrays:
-        """Return copies of the moments, at most so many, and the counts."""
+        """Return copies of the moments of the first `widest` features [default: all] and counts."""
         return {"moments": self._table[:widest].copy(), "counts": self._counts.copy()}
 
     def agrees(self, other: Scaler) -> bool:
@@ -164,7 +164,7 @@ def as_epoch(name: str, rows: int | None) -> float:
 
 
 def _room(count: int, most: int) -> Written:
-    """Return room for so many rows of `most` numbers in all."""
+    """Return room for `count` rows of `most` numbers in all."""
     return Written(np.empty(count + 1, np.uint64), np.empty(most, np.uint32), np.empty(most))
 
 
@@ -176,7 +176,9 @@ def _rows(written: Written, used: int, width: int) -> Rows:
 def with_constants(
     given: Rows, before: int, after: int, gone: npt.NDArray[np.bool_], width: int
 ) -> Rows:
-    """Return standardised rows with so many constants after other ones, and no more where `gone`.
+    """Return standardised rows with `after` constants in place of `before`.
+
+    Rows that are `gone` have the constants alone.
 
     >>> given = Rows(np.array([0, 2], np.uint64), np.array([0, 1], np.uint32), np.ones(2), 2, 1)
     >>> with_constants(given, 1, 2, np.zeros(1, bool), 3).indices
@@ -188,7 +190,7 @@ def with_constants(
 
 
 def beyond(rows: Rows, widest: int) -> npt.NDArray[np.bool_]:
-    """Return for each row whether it has a feature in a later column than so many."""
+    """Return for each row whether it has a feature in column `widest` or a later one."""
     if rows.dense:
         return np.asarray((rows.values[:, widest:] != 0.0).any(axis=1))
     own = slice(int(rows.indptr[0]), int(rows.indptr[-1]))

@@ -84,7 +84,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     `loss` is one of two classes, as "logistic", "hinge:0.5" or "squared_hinge" (which carries a
     half). `rate` is None for what `noregret learn` chooses: `Mixture`, learners of several kinds
     to which shifts and units of up to 512 features do not matter. "scale_free" is one learner that
-    needs no tuning either, a tenth of its cost or less; "grid" an aggregate of rates. With another
+    needs no tuning either, at a fraction of its cost; "grid" an aggregate of rates. With another
     `mirror` than "euclidean" None is "adaptive".
     `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against the
     rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge" ("crammer_singer",

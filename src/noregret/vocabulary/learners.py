@@ -251,7 +251,7 @@ class Spec:
         return self.mirror.partition(":")[0] in _WIDE
 
     def _rate(self) -> str:
-        """Return the rate of those who name none."""
+        """Return the word of the default rate."""
         plain = (self.mirror, self.update, self.eta, self.average)
         return usual_rate(
             any_loss(self.loss),

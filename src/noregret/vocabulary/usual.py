@@ -1,4 +1,4 @@
-"""The rate of those who name none: a word, for the command line and for the estimators."""
+"""The default rate, as a word, of the command line and of the estimators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADAPTIVE = "adaptive"
 
 
 def usual_rate(loss: Any, *, plain: bool, alone: bool = False) -> str:
-    """Return the word of the rate that a learner has if its user names none.
+    """Return the word of the default rate for a loss.
 
     Args:
         loss: of one score, or of several.
