@@ -243,15 +243,17 @@ MATRIX: list[Rule] = [
             not isinstance(
                 p.rate, rates.Constant | rates.InverseSqrt | rates.Adaptive | rates.ScaleFree
             )
-            and not p.rate.several()
+            and not p.rate.curvature_of_scores
         ),
         "MatrixDescent(rate=...) must be one of Constant, InverseSqrt, Adaptive, ScaleFree, "
-        "Newton, got {rate!r}",
+        "Newton, BlockLeader, got {rate!r}",
     ),
     (
-        lambda p: p.rate.several() and not p.loss.has_mean_curvature(),
-        "{rate_name} keeps one matrix for all scores: it needs a loss that defines mean_curvature, "
-        "such as Softmax(), and {loss_name} does not; use ScaleFree() with it",
+        lambda p: (
+            bool(p.rate.curvature_of_scores) and not p.loss.declares(p.rate.curvature_of_scores)
+        ),
+        "{rate_name} keeps matrices: it needs a loss that defines {rate.curvature_of_scores}, such "
+        "as Softmax(), and {loss_name} does not; use ScaleFree() with it",
     ),
     (
         lambda p: p.rate.scaled() and not _bare(p),

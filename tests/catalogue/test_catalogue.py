@@ -27,6 +27,7 @@ LEARNERS: dict[str, Callable[[], MirrorDescent]] = {
     "vovk_azoury_warmuth": catalogue.vovk_azoury_warmuth,
     "kalman": catalogue.kalman,
     "implicit_newton": catalogue.implicit_newton,
+    "block_leader": catalogue.block_leader,
     "certified_newton": lambda: catalogue.certified_newton(radius=30.0),
     "aioli": lambda: catalogue.aioli(radius=30.0),
     "arow": catalogue.arow,

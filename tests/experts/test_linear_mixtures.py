@@ -25,6 +25,7 @@ KINDS: list[tuple[Any, Any, dict[str, Any], bool]] = [
     (nr.rates.CoinBetting(), LOGISTIC, {}, True),
     (nr.rates.Newton(), LOGISTIC, {}, True),
     (nr.rates.Newton(implicit=False), LOGISTIC, {}, True),
+    (nr.rates.BlockLeader(), LOGISTIC, {}, True),
     (nr.rates.CertifiedNewton(), LOGISTIC, {}, True),
     (nr.rates.Arow(), nr.losses.Hinge(), {}, True),
     (nr.rates.Aioli(), LOGISTIC, {}, False),

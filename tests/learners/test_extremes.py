@@ -93,6 +93,7 @@ COMPONENTS: tuple[Component, ...] = (
     rates.Adaptive(0.5),
     rates.Aioli(4.0, 0.5),
     rates.Arow(0.5),
+    rates.BlockLeader(0.5, 16),
     rates.CertifiedNewton(2.0),
     rates.CoinBetting(2.0),
     rates.Constant(0.2),

@@ -69,6 +69,8 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "aioli": descent(losses.Logistic(), EUCLIDEAN, rates.Aioli()),
     "arow": descent(HINGE, EUCLIDEAN, rates.Arow()),
     "newton, three classes": matrix(losses.Softmax(), EUCLIDEAN, rates.Newton(forgetting=0.95)),
+    "block leader": descent(losses.Huber(1e3), EUCLIDEAN, rates.BlockLeader(0.5, 2)),
+    "block leader, three classes": matrix(losses.Softmax(), EUCLIDEAN, rates.BlockLeader(0.5, 2)),
     "coin betting": descent(losses.Absolute(), EUCLIDEAN, rates.CoinBetting()),
     "signs": descent(HINGE, EUCLIDEAN, rates.Adaptive(), conservative=True),
     "dual, conservative": dual(HINGE, EUCLIDEAN, update="conservative"),

@@ -297,7 +297,8 @@ def test_a_loss_with_another_value_does_not_inherit_the_curvature() -> None:
         def value_and_slopes(self, target: Any, s: Any, slopes: Any) -> float:
             return 2.0 * super().value_and_slopes(target, s, slopes)
 
-    assert SOFTMAX.has_mean_curvature() and not Doubled().has_mean_curvature()
+    for name in ("mean_curvature", "own_curvature"):
+        assert SOFTMAX.declares(name) and not Doubled().declares(name)
 
 
 def test_too_many_features_are_refused_and_change_nothing() -> None:

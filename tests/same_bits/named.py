@@ -43,6 +43,7 @@ NAMED: tuple[tuple[str, tuple[Any, ...], dict[str, Any], str], ...] = (
     ("vovk_azoury_warmuth", (), {}, "real"),
     ("kalman", (), {}, "sign"),
     ("implicit_newton", (losses.Huber(0.5), 2.0), {}, "real"),
+    ("block_leader", (losses.Logistic(), 0.5, 8), {}, "sign"),
     ("certified_newton", (), {}, "sign"),
     ("aioli", (4.0,), {}, "sign"),
     ("arow", (2.0, 0.5), {}, "sign"),
@@ -64,6 +65,7 @@ NAMED: tuple[tuple[str, tuple[Any, ...], dict[str, Any], str], ...] = (
     ("multiclass_ogd", (1.0, 20, 3.0), {"outputs": 3}, "class"),
     ("multiclass_passive_aggressive", (0.5,), {"outputs": 3}, "class"),
     ("softmax_regression", (1.0, 3), {}, "class"),
+    ("softmax_leader", (0.5, 8, 3), {}, "class"),
     ("softmax_newton", (0.5, 0.3, 0.99, 3), {}, "class"),
     ("one_against_rest", (3,), {}, "class"),
 )

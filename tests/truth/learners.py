@@ -98,6 +98,7 @@ RATES: dict[str, Part] = {
     "certified": lambda d: rates.CertifiedNewton(d.pick(0.5, 8.0), d.pick(1e-3, 1.0)),
     "aioli": lambda d: rates.Aioli(d.pick(1.0, 8.0), d.pick(0.1, 1.0), d.pick(2.0, math.inf)),
     "arow": lambda d: rates.Arow(d.pick(0.1, 1.0)),
+    "leader": lambda d: rates.BlockLeader(d.pick(1e-3, 1.0), d.pick(4, 16, 64)),
     "coins": lambda d: rates.CoinBetting(d.pick(1e-3, 1.0)),
     "each": lambda d: rates.PerCoordinate(d.pick(0.3, 2.0), bool(d.pick(0, 0, 1))),
 }

@@ -47,10 +47,12 @@ from noregret.catalogue.risk import (
 from noregret.catalogue.second_order import (
     aioli,
     arow,
+    block_leader,
     certified_newton,
     implicit_newton,
     kalman,
     online_ridge,
+    softmax_leader,
     softmax_newton,
     vovk_azoury_warmuth,
 )
@@ -72,6 +74,7 @@ __all__ = [
     "arow",
     "balanced_winnow",
     "batch_predictor",
+    "block_leader",
     "bregman_step",
     "c_eg",
     "c_egu",
@@ -102,6 +105,7 @@ __all__ = [
     "signed_c_eg",
     "signed_eg",
     "simplex_winnow",
+    "softmax_leader",
     "softmax_newton",
     "softmax_regression",
     "strongly_convex_ogd",

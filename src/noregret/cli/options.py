@@ -152,7 +152,7 @@ _LEARNERS = (
     _learner("blocks", help=_BLOCKS, kind=bool),
     _learner(
         "rowless",
-        help="Keep no example in the model file: end the block of --blocks at every save.",
+        help="Keep no example in the model file: end blocks of examples held back at every save.",
         kind=bool,
     ),
     _learner(

@@ -34,13 +34,13 @@ class Mixture(Waiting):
     that follow changes, of the logistic loss implicit steps of constant size by all features and by
     the level of the labels alone, of other losses `ScaleFree` with twenty constants and beside it
     the level alone for the squared loss, `PerCoordinate` where slopes are bounded. Up to 128
-    features there are second-order learners, of curved losses `Newton`, of the squared loss `Ridge`
-    without and with forgetting, and one whose centres and spreads stay those of the first rows.
-    Wider rows have `ScaleFree`, implicit steps (dual ascent by one
-    exact step a row) and, where slopes are bounded, `CoinBetting`. A last member learns from the
-    predictions of the others. The logistic loss mixes probabilities and loses at most
-    W (ln K + ln T) more than the best of K members in T rounds, W the largest weight of an example;
-    other losses are mixed by AdaHedge.
+    features there are members that know pairs of features: of curved losses `BlockLeader`, nearly
+    the batch optimum; of the squared loss `Ridge` without and with forgetting, and one whose
+    centres and spreads stay those of the first rows. Wider rows have `ScaleFree`, implicit steps
+    (dual ascent by one exact step a row) and, where slopes are bounded, `CoinBetting`. A last
+    member learns from the predictions of the others. The logistic loss mixes probabilities and
+    loses at most W (ln K + ln T) more than the best of K members in T rounds, W the largest weight
+    of an example; other losses are mixed by AdaHedge.
 
     Each round: every member predicts and learns, the mixture predicts by their shares, see
     `Aggregate`. It is not linear; `representative` is the member that stands for it.

@@ -34,6 +34,8 @@ PRIOR, RECENT_PRIOR = 0.1, 0.01
 #: How the member for targets that drift far sees rows: by moments of the rows 4 to 7, for good,
 #: and cut off only far out, so that a linear relation stays one wherever it leads.
 FIXED_BOUND, FIXED_LIMIT, SETTLED = 50.0, 20.0, 4
+#: The leader of all rows, of one score and of several; it sees rows by moments of rows 8 to 15.
+LEADER_PRIOR, SCORE_LEADER_PRIOR, LEADER_SETTLED = 0.3, 0.1, 8
 #: Newton steps of several scores: one for classes that keep still, one that weighs about the
 #: newest 100 rows. Both count a part of the curvature, which keeps steps larger.
 SCORE_STEPS = (
@@ -50,16 +52,8 @@ def narrow_members(loss: Loss) -> list[Any]:
     ['ScaleFree', 'ScaleFree', 'Constant', 'Ridge', 'Ridge', 'Ridge']
     """
     plain = rates.ScaleFree()
-    members = [
-        _standardized(_descent(loss, plain), NARROW),
-        *_trackers(loss),
-        *(_standardized(_descent(loss, rate), PAIRS) for rate in second_order(loss)),
-    ]
-    if type(loss) is losses.Squared:
-        ridge = _descent(loss, rates.Ridge(PRIOR))
-        sight: Any = {"bound": FIXED_BOUND, "limit": FIXED_LIMIT, "settled": SETTLED}
-        members.append(Standardized(ridge, widest=PAIRS, certified=False, **sight))
-    return [*members, _descent(loss, plain)]
+    first = _standardized(_descent(loss, plain), NARROW)
+    return [first, *_trackers(loss), *_curved(loss), _descent(loss, plain)]
 
 
 def _trackers(loss: Loss) -> list[Standardized]:
@@ -84,11 +78,19 @@ def _trackers(loss: Loss) -> list[Standardized]:
     return [level]
 
 
-def second_order(loss: Loss) -> Sequence[Rate]:
-    """Return the second-order rates that suit a loss, none for a loss without curvature."""
+def _curved(loss: Loss) -> list[Standardized]:
+    """Return members that know pairs of features, none for a loss without curvature."""
     if type(loss) is losses.Squared:
-        return [rates.Ridge(PRIOR), rates.Ridge(RECENT_PRIOR, forgetting=FORGETTING)]
-    return [] if rates.Newton().refused_loss(loss) else [rates.Newton()]
+        recent = rates.Ridge(RECENT_PRIOR, forgetting=FORGETTING)
+        ridges = [_descent(loss, rate) for rate in (rates.Ridge(PRIOR), recent)]
+        sight: Any = {"bound": FIXED_BOUND, "limit": FIXED_LIMIT, "settled": SETTLED}
+        fixed = _descent(loss, rates.Ridge(PRIOR))
+        far = Standardized(fixed, widest=PAIRS, certified=False, **sight)
+        return [*(_standardized(ridge, PAIRS) for ridge in ridges), far]
+    leader = rates.BlockLeader(LEADER_PRIOR)
+    if leader.refused_loss(loss):
+        return []
+    return [_led(_descent(loss, leader), PAIRS)]
 
 
 def wide_members(loss: Loss) -> list[Any]:
@@ -110,8 +112,8 @@ def wide_members(loss: Loss) -> list[Any]:
 def score_members() -> list[Any]:
     """Return the members for several classes; the last one is for rows that grow wide.
 
-    >>> [type(member).__name__ for member in score_members()]
-    ['Standardized', 'Standardized', 'Standardized', 'Standardized', 'MatrixDescent']
+    >>> [type(member.learner.rate).__name__ for member in score_members()[:-1]]
+    ['ScaleFree', 'ScaleFree', 'Newton', 'Newton', 'BlockLeader']
     """
     softmax = losses.Softmax()
     members: list[Any] = [
@@ -122,7 +124,8 @@ def score_members() -> list[Any]:
         Standardized(MatrixDescent(softmax, rate=rate), widest=SHARED_PAIRS, certified=False)
         for rate in SCORE_STEPS
     ]
-    return [*members, MatrixDescent(softmax)]
+    leader = MatrixDescent(softmax, rate=rates.BlockLeader(SCORE_LEADER_PRIOR))
+    return [*members, _led(leader, SHARED_PAIRS), MatrixDescent(softmax)]
 
 
 def stack_of(loss: Loss) -> MirrorDescent:
@@ -163,3 +166,8 @@ def _implicit(loss: Loss, eta: float) -> MirrorDescent:
 def _standardized(learner: MirrorDescent, widest: int, constants: int = 1) -> Standardized:
     """Return a learner that sees rows standardised, the constants alone beyond `widest` columns."""
     return Standardized(learner, constants=constants, widest=widest, certified=False)
+
+
+def _led(learner: MirrorDescent | MatrixDescent, widest: int) -> Standardized:
+    """Return a learner that sees rows by moments that stay: what it knows of blocks stays right."""
+    return Standardized(learner, widest=widest, settled=LEADER_SETTLED, certified=False)

@@ -61,9 +61,9 @@ class ScoreAggregate(Waiting):
         Args:
             learners: the members, one or more, each of its own: `MatrixDescent` with `Softmax`,
                 or such a one wrapped by `Standardized` [default: `ScaleFree` standardized with one
-                and with twenty constants, `Newton` standardized for rows of up to 256 features,
-                without and with forgetting, and `ScaleFree` alone for rows with features beyond
-                512].
+                and with twenty constants, for rows of up to 256 features `Newton` standardized
+                without and with forgetting and `BlockLeader`, and `ScaleFree` alone for rows with
+                features beyond 512].
             mirror: the map whose class the certificate's floors are about
                 [default: ||m U||_F <= radius, m_i the largest |x_i|].
             blocks: raise the floors by planes under blocks of rows, as in `nr.certify`

@@ -291,13 +291,16 @@ class Learner(Saved):
         return {f"{_BLOCKS}{name}": array for name, array in kept.items()}
 
     def close_block(self) -> None:
-        """End the block of rows held back: a file saved now holds no row.
+        """End the blocks of rows held back: a file saved now holds no row.
 
         What they prove is kept. The floor may be lower than with whole blocks, and a run that
         closed blocks has other bits than one that did not.
         """
         if self._lines is not None:
             self._lines.close()
+        if self._engine is not None:
+            self._engine.close()
+            self._weights = None
 
     def _restore_blocks(self, arrays: Arrays) -> None:
         """Restore the arrays of the blocks from a file or a copy."""

@@ -14,6 +14,7 @@ from noregret.combinations import (
     require_together,
 )
 from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
+from noregret.learners.block_leader_engine import BlockLeaderEngine
 from noregret.learners.coordinate_engine import CoordinateEngine
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine
 from noregret.learners.second_order_engine import SecondOrderEngine
@@ -30,6 +31,7 @@ OWN: dict[str, type[Engine]] = {
     "scale_free": ScaleFreeEngine,
     "coin_betting": CoinBettingEngine,
     "second_order": SecondOrderEngine,
+    "block_leader": BlockLeaderEngine,
     "clipped_simplex": ClippedSimplexEngine,
 }
 

@@ -271,6 +271,13 @@ class Engine:
         """Return the arrays that a round writes in place beside `state`, () if there are others."""
         return ()
 
+    def replaced(self) -> dict[str, Any]:
+        """Return the attributes that a round may replace, where it does not write in them."""
+        return {}
+
+    def close(self) -> None:
+        """Hold back no row any longer, if the rate does."""
+
     def restore(self, arrays: dict[str, Vector]) -> None:
         """Restore the arrays of a model file, or refuse those of another shape."""
         for name, kept in self.arrays().items():

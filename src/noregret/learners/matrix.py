@@ -15,6 +15,7 @@ from noregret.files.fields import Setting
 from noregret.floors import BlockLines, ScoreBlocks, SeparateScores
 from noregret.learners.fields import Blocks, Learnt
 from noregret.learners.marks import Undo, saved
+from noregret.learners.matrix_block_leader import MatrixBlockLeader
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.learners.matrix_engines import (
     MatrixEngine,
@@ -39,6 +40,12 @@ from noregret.rounding import grown
 from noregret.rows.examples import Rows, as_rows, as_targets, as_weights, count_of
 from noregret.turns import one_at_a_time
 
+#: The engine of each family of rates that measure features by their sizes.
+_SCALED = {
+    "block_leader": MatrixBlockLeader,
+    "scale_free": MatrixScaleFree,
+    "second_order": MatrixSecondOrder,
+}
 #: Losses that depend on y p alone: class 0 then has the rounds of class 1 with opposite sign.
 _EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)
 #: Entries of the ledger that are sums over scores; the others are maxima, counts or per row.
@@ -258,10 +265,11 @@ class MatrixDescent(SingleRowLearner[Vector]):
         engine, ledger = self._engine, self._ledger
         if engine is None or rows.width > self.dimension or self._lines is not None:
             return None
-        undo = saved([engine.state, ledger, *engine.written()])
+        undo, replaced = saved([engine.state, ledger, *engine.written()]), engine.replaced()
 
         def back() -> None:
             self._engine, self._ledger, self._weights = engine, ledger, None
+            vars(engine).update(replaced)
             undo()
 
         return back
@@ -336,7 +344,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
         if parts.implicit:
             kind = MatrixImplicit
         if parts.rate.scaled():
-            kind = MatrixSecondOrder if parts.rate.several() else MatrixScaleFree
+            kind = _SCALED[parts.rate.family]
         rate = parts.resolved(dimension * self.outputs)
         engine: MatrixEngine = kind(parts.loss, parts.mirror, rate, False, parts.conservative)
         engine.open(self.outputs, dimension)

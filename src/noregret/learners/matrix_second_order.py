@@ -9,6 +9,7 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.learners.matrix_engines import MatrixEngine
 from noregret.learners.second_order_engine import SecondOrderEngine, new_triangle
+from noregret.learners.unit_free_engines import SizedEngine
 from noregret.norms import norm_upper
 from noregret.passes.descent import triangle
 from noregret.passes.frame import Rule
@@ -16,7 +17,27 @@ from noregret.passes.matrices.matrix_second_order import ScoresMemory, SecondOrd
 from noregret.proof.evidence import FeatureSizes
 
 
-class MatrixSecondOrder(MatrixEngine, SecondOrderEngine):
+class MatrixSized(MatrixEngine, SizedEngine):
+    """Scores whose class is sum (m_i u_ik)^2 <= radius^2, with sizes of its own for each score."""
+
+    def sizes(self) -> Vector:
+        """Return max(largest |x_i| seen by each class, SMALLEST_SIZE), 0 for one never seen."""
+        return self.matrix(super().sizes())
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z / m||_F, rounded up, ||m W||_F and the smallest m."""
+        largest = self.state[:, self.size_column]
+        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
+        weights: Vector = self.sizes() * self.matrix(self.weights(np.zeros(0)))
+        gradient = self.matrix(self.state[:, 0]).ravel()
+        return self.length_of(gradient), norm_upper(weights.ravel(), 2.0), smallest
+
+    def evidence(self) -> FeatureSizes:
+        """Return the lengths in units of the features' sizes; nothing is proved of the steps."""
+        return FeatureSizes(None, None, *self.scaled_lengths(), sizes=self.sizes().ravel())
+
+
+class MatrixSecondOrder(MatrixSized, SecondOrderEngine):  # type: ignore[misc]
     """Scores whose steps take the curvature of all rounds into account, by one matrix."""
 
     def begin(self, dimension: int) -> None:
@@ -76,22 +97,6 @@ class MatrixSecondOrder(MatrixEngine, SecondOrderEngine):
                 self.triangle.upper, target, self.triangle.inverse, column[: self.dimension]
             )
         return weights.ravel()
-
-    def sizes(self) -> Vector:
-        """Return max(largest |x_i| seen by each class, SMALLEST_SIZE), 0 for one never seen."""
-        return self.matrix(super().sizes())
-
-    def scaled_lengths(self) -> tuple[float, float, float]:
-        """Return ||Z / m||_F, rounded up, ||m W||_F and the smallest m."""
-        largest = self.state[:, self.size_column]
-        smallest = float(largest.min(where=largest > 0.0, initial=1.0))
-        weights: Vector = self.sizes() * self.matrix(self.weights())
-        gradient = self.matrix(self.state[:, 0]).ravel()
-        return self.length_of(gradient), norm_upper(weights.ravel(), 2.0), smallest
-
-    def evidence(self) -> FeatureSizes:  # type: ignore[override]
-        """Return the lengths in units of the features' sizes; nothing is proved of the steps."""
-        return FeatureSizes(None, None, *self.scaled_lengths(), sizes=self.sizes().ravel())
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps: of the triangle the rows end to end."""

@@ -276,11 +276,12 @@ class MirrorDescent(SingleRowLearner[float]):
         places = features_of(rows, len(engine.state)) if engine.own_records() else None
         state = engine.state
         records = saved([state]) if places is None else saved_records(state, places)
-        others = saved([ledger, *written])
+        others, replaced = saved([ledger, *written]), engine.replaced()
 
         def back() -> None:
             # A refusal may have replaced the engine by one made from a backup.
             self._engine, self._ledger, self._weights = engine, ledger, None
+            vars(engine).update(replaced)
             records()
             others()
 

@@ -47,6 +47,7 @@ _SCALARS = len(_AVERAGED), len(_LARGEST) + 1
 _REFUSED = {
     "scale_free": "its multipliers, ranges of labels and directions belong to one stream",
     "coin_betting": "the average of several bettors' wealth is not the wealth of their average bet",
+    "block_leader": "the rows of a block belong to one stream",
     "second_order": "the average of several matrices is not that of one stream",
     "clipped_simplex": "its weights are kept in groups that differ from learner to learner",
 }

@@ -99,8 +99,9 @@ class Standardized(Saved):
             widest: from the first row on that has a feature in a later column than so many, the
                 learner is given the constants alone: centred rows are not sparse [default: 512].
             settled: keep centres and spreads of the epoch of this many rows, a power of two up to
-                8192; until it has ended the learner sees the constants alone [default: none, they
-                follow the rows].
+                8192, and of a feature that did not vary in it the size of its first deviation;
+                until it has ended the learner sees the constants alone [default: none, they follow
+                the rows].
             certified: keep the sums of the certificate [default: True].
             blocks: raise the floor by lines under blocks of rows, see `nr.certify`
                 [default: False].
@@ -380,7 +381,8 @@ class Standardized(Saved):
         return self._book.certificate(thorough)
 
     def close_block(self) -> None:
-        """End the block of rows held back: a file saved now holds no row."""
+        """End the blocks of rows held back: a file saved now holds no row."""
+        self._learner.close_block()
         if self._book is not None:
             self._book.close_block()
 

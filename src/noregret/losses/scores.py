@@ -41,13 +41,13 @@ class ScoreLoss(Promised):
         """Tell whether the loss has the optional `conjugate` and `proximal_slopes`."""
         return super().has_conjugate() and hasattr(self, "proximal_slopes")
 
-    def has_mean_curvature(self) -> bool:
-        """Tell whether the loss has the optional `mean_curvature` of second-order rates itself.
+    def declares(self, curvature: str) -> bool:
+        """Tell whether the loss has one of the optional `mean_curvature`, `own_curvature` itself.
 
         A subclass that changes the value does not inherit it.
         """
         for cls in type(self).__mro__:
-            if "mean_curvature" in vars(cls):
+            if curvature in vars(cls):
                 return hasattr(self, "proximal_slopes")
             if "value_and_slopes" in vars(cls):
                 return False
@@ -151,10 +151,18 @@ class Softmax(Ranked):
         """
         total = 0.0
         for k in range(len(slopes)):
-            # |slope| is p_k, of the label 1 - p_k.
-            size = abs(slopes[k])
-            total += size * (1.0 - size)
+            total += self.own_curvature(slopes[k])
         return float(total / (len(slopes) - 1)) if len(slopes) > 1 else 0.0
+
+    def own_curvature(self, slope: float) -> float:
+        """Return p (1 - p), the second derivative in one score, from its slope.
+
+        >>> Softmax().own_curvature(-0.75)
+        0.1875
+        """
+        # |slope| is p, of the label 1 - p.
+        size = abs(slope)
+        return size * (1.0 - size)
 
     def proximal_slopes(self, target: Any, z: Vector, q: float, slopes: Vector) -> None:
         """Write the maximiser of -f*(g) + <z, g> - (q/2) ||g||^2."""

@@ -48,6 +48,8 @@ class Stop(IntEnum):
     UNSOUND = 5
     #: There is no room to keep this row, which was not played.
     ROOM = 6
+    #: The leader of the rows so far must be found.
+    LEAD = 7
 
 
 #: S is summed afresh after this many updates, or when it fell below this part of its peak.

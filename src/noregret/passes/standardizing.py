@@ -55,7 +55,8 @@ class Scaling(NamedTuple):
     """The settings: deviations count up to `bound` spreads, features are squashed from `limit`.
 
     With a finite `settled` the moments are those of an epoch of so many rows, and no feature is
-    written before it has ended.
+    written before it has ended. One that did not vary in it has the size of its first deviation
+    for its spread.
     """
 
     bound: float
@@ -120,6 +121,14 @@ def _enter(table, i, deviation, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
+def _vary(table, i, deviation):  # type: ignore[no-untyped-def]
+    """Take the size of the first deviation for the spread, if it is none that rounding left."""
+    square, least = deviation * deviation, RESOLUTION * table[i, Moment.SHIFT]
+    if max(least * least, SMALLEST_SQUARE) < square < np.inf:
+        table[i, Moment.SQUARE_BEFORE] = square
+
+
+@kernel(inline=True)
 def _scatter(row, room, known, widest):  # type: ignore[no-untyped-def]
     """Write a row to `room`, missing features as 0; return whether it is too wide."""
     for i in range(known):
@@ -135,8 +144,11 @@ def _scatter(row, room, known, widest):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _standardize_row(scaling, moments, entering, written, at):  # type: ignore[no-untyped-def]
-    """Write the features of the row in `room` from place `at` on; return the next place."""
+def _standardize_row(scaling, moments, entering, varying, written, at):  # type: ignore[no-untyped-def]
+    """Write the features of the row in `room` from place `at` on; return the next place.
+
+    `entering`: the row enters the moments; `varying`: only those of features that have not varied.
+    """
     table, counts, room = moments.table, moments.counts, moments.room
     share = share_of_running(counts)
     rows = counts[Count.RUNNING] + 1.0
@@ -153,6 +165,8 @@ def _standardize_row(scaling, moments, entering, written, at):  # type: ignore[n
                 at += _1
             if abs(distance) > scaling.bound:
                 deviation = mean + math.copysign(scaling.bound * spread, distance)
+        elif varying:
+            _vary(table, i, deviation - mean)
         if entering:
             _enter(table, i, deviation, rows)
     return at
@@ -196,9 +210,9 @@ def standardize(scaling, moments, rows, weight, learning, written):  # type: ign
             if entering:
                 counts[Count.OUTGROWN] = 1.0
         elif counts[Count.BEFORE] >= scaling.settled:
-            at = _standardize_row(scaling, moments, False, written, at)
+            at = _standardize_row(scaling, moments, False, entering, written, at)
         else:
-            after = _standardize_row(scaling, moments, entering, written, at)
+            after = _standardize_row(scaling, moments, entering, False, written, at)
             if not scaling.settled < np.inf:
                 at = after
             if entering:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noregret.rates.base import Rate
+from noregret.rates.block_leader import BlockLeader
 from noregret.rates.first_order import (
     Adaptive,
     CoinBetting,
@@ -25,6 +26,7 @@ __all__ = [
     "Adaptive",
     "Aioli",
     "Arow",
+    "BlockLeader",
     "CertifiedNewton",
     "CoinBetting",
     "Constant",

@@ -21,6 +21,8 @@ class Rate(Component):
 
     #: The family of passes that plays it; "scalar": lazy and agile passes, one eta for all weights.
     family: ClassVar[str] = "scalar"
+    #: The method that it needs of a loss of several scores, '' if it has no matrix for these.
+    curvature_of_scores: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Reset the inherited description of `at` if the subclass overrides `at`."""
@@ -67,10 +69,6 @@ class Rate(Component):
 
     def scaled(self) -> bool:
         """Tell whether features are measured in units of their largest size."""
-        return False
-
-    def several(self) -> bool:
-        """Tell whether several scores can share what a rate with a matrix keeps."""
         return False
 
     def keeps_average(self) -> bool:

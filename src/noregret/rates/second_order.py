@@ -18,7 +18,7 @@ from noregret.component import POSITIVE, allowed, yes
 from noregret.rates.base import Rate
 
 #: The prior in units of the features; beyond these limits k would overflow or vanish.
-_PRIOR = allowed("must lie between 1e-60 and 1e60", lambda value: 1e-60 <= value <= 1e60)
+PRIOR = allowed("must lie between 1e-60 and 1e60", lambda value: 1e-60 <= value <= 1e60)
 _FORGETTING = allowed("must be above 0.5 and at most 1", lambda value: 0.5 < value <= 1.0)
 _PART = allowed("must be above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 _LIMIT = allowed("must be above 0; inf is no promise", lambda value: value > 0.0)
@@ -105,7 +105,7 @@ class Ridge(SecondOrder):
     (3.0, 2.0)
     """
 
-    prior: float = field(default=1.0, metadata=_PRIOR)
+    prior: float = field(default=1.0, metadata=PRIOR)
     forgetting: float = field(default=1.0, metadata=_FORGETTING)
     clipped: bool = True
     anticipating: bool = False
@@ -171,10 +171,12 @@ class Newton(SecondOrder):
     (0.25, 0.5)
     """
 
-    prior: float = field(default=1.0, metadata=_PRIOR)
+    prior: float = field(default=1.0, metadata=PRIOR)
     implicit: bool = True
     forgetting: float = field(default=1.0, metadata=_FORGETTING)
     curvature: float = field(default=1.0, metadata=_PART)
+
+    curvature_of_scores = "mean_curvature"
 
     def ridge(self) -> float:
         """Return the prior."""
@@ -195,10 +197,6 @@ class Newton(SecondOrder):
         c = self.curvature * second_derivative(loss, y, raw)
         return mass * c, mass * (c * raw - slope)
 
-    def several(self) -> bool:
-        """Return True."""
-        return True
-
     def bend_scores(
         self, loss: Any, y: Any, mass: float, scores: Any, length: float, pulls: Any
     ) -> float:
@@ -212,7 +210,7 @@ class Newton(SecondOrder):
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses without a second derivative."""
-        return _without_curvature(loss)
+        return without_curvature(loss)
 
 
 @dataclass(frozen=True)
@@ -243,7 +241,7 @@ class CertifiedNewton(SecondOrder):
     """
 
     radius: float = field(default=16.0, metadata=POSITIVE)
-    prior: float = field(default=1.0, metadata=_PRIOR)
+    prior: float = field(default=1.0, metadata=PRIOR)
     forgetting: float = field(default=1.0, metadata=_FORGETTING)
 
     def ridge(self) -> float:
@@ -268,7 +266,7 @@ class CertifiedNewton(SecondOrder):
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses that declare no curvature."""
-        return _without_curvature(loss)
+        return without_curvature(loss)
 
 
 @dataclass(frozen=True)
@@ -298,7 +296,7 @@ class Aioli(SecondOrder):
     """
 
     radius: float = field(default=16.0, metadata=POSITIVE)
-    prior: float = field(default=0.1, metadata=_PRIOR)
+    prior: float = field(default=0.1, metadata=PRIOR)
     row_limit: float = field(default=math.inf, metadata=_LIMIT)
 
     def ridge(self) -> float:
@@ -363,7 +361,7 @@ class Arow(SecondOrder):
     (0.5, -0.5)
     """
 
-    r: float = field(default=1.0, metadata=_PRIOR)
+    r: float = field(default=1.0, metadata=PRIOR)
 
     def ridge(self) -> float:
         """Return 1."""
@@ -389,7 +387,7 @@ def second_derivative(loss: Any, y: float, p: float) -> float:
     return float(loss.curvature_below(y, p, p, p))
 
 
-def _without_curvature(loss: Any) -> str:
+def without_curvature(loss: Any) -> str:
     """Return what a loss lacks that declares no curvature, or ''."""
     if loss.has_curvature():
         return ""

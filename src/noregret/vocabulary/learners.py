@@ -35,7 +35,15 @@ ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
 #: What several classes go with.
 _OF_SEVERAL = {
     "mirror": ("euclidean", "ball", "p-norm"),
-    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive", "newton", MIXTURE),
+    "rate": (
+        "scale-free",
+        "constant",
+        "inverse-sqrt",
+        "adaptive",
+        "newton",
+        "block-leader",
+        MIXTURE,
+    ),
     "update": ("descent", "mistakes"),
 }
 
@@ -143,7 +151,8 @@ class Spec:
         average: keep the average of all weights played, which takes twice the memory.
         classes: number of classes from the beginning, others may join [default: 0].
         blocks: raise the floor by lines under blocks of rows held back.
-        rowless: end the block wherever a model is saved, so that its file holds no row.
+        rowless: end every block of rows held back, be it for the floor or for a leader, wherever a
+            model is saved, so that its file holds no row.
 
     Every other option that is chosen, but for `loss`, `classes`, `blocks` and `rowless`, belongs
     to one learner alone.
@@ -170,8 +179,9 @@ class Spec:
 
     def __post_init__(self) -> None:
         """Spell the words as we do, or refuse them."""
-        if self.rowless and not self.blocks:
-            raise ArgumentError("rowless", "is about the rows that blocks hold back")
+        leads = (self.rate or MIXTURE).startswith((MIXTURE, "block-leader"))
+        if self.rowless and not (self.blocks or leads):
+            raise ArgumentError("rowless", "is about rows held back, by blocks or by a leader")
         for name in ("loss", "mirror", "rate"):
             text = getattr(self, name)
             plain = text is None or (name == "rate" and text.lower() in (GRID, MIXTURE))

@@ -126,7 +126,8 @@ class SecondOrderScoresRule(Rule):
         shared, width = _shared(memory), np.uint64(memory.now.upper.shape[0])
         if found.measured.grown > np.uint64(0):
             copy_triangle(memory.ahead, memory.now, width)
-        scaled = _step(memory, row, mass)
+        scaled, seen = step_scores(memory.state, memory.slopes, row, mass)
+        slots[Scalar.SEEN] += seen
         keep = rate.keep()
         if keep < 1.0:
             forget(slots, memory.now, width, keep)
@@ -175,11 +176,14 @@ def _score(rate, memory, shared, row, measured):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _step(memory, row, mass):  # type: ignore[no-untyped-def]
-    """Move theta and the sizes of every score; return the largest sum of |x_i| / m_i."""
-    state, largest, seen = memory.state, 0.0, 0.0
-    for k in range(np.uint64(memory.scores.shape[0])):
-        slope, scaled = mass * memory.slopes[k], 0.0
+def step_scores(state, slopes, row, mass):  # type: ignore[no-untyped-def]
+    """Move theta and the sizes of every score.
+
+    Returns the largest sum of |x_i| / m_i, and how many features the first score had not seen.
+    """
+    largest, seen = 0.0, 0.0
+    for k in range(np.uint64(slopes.shape[0])):
+        slope, scaled = mass * slopes[k], 0.0
         for j in range(row.end - row.begin):
             i, x = place(row, j)
             size, known = abs(x), state[k, i, _SIZE]
@@ -189,8 +193,7 @@ def _step(memory, row, mass):  # type: ignore[no-untyped-def]
                 state[k, i, _SIZE] = size
             scaled += size / max(known, size, SMALLEST_SIZE)
         largest = max(largest, scaled)
-    memory.slots[Scalar.SEEN] += seen
-    return largest
+    return largest, seen
 
 
 @kernel(inline=True)

@@ -1,0 +1,218 @@
+"""The leader of a block of rows: the least of its losses plus a quadratic of the rows before.
+
+    F(v) = sum_t c_t f(y_t, <v, x_t>) + <s, v> + v'Mv/2 + (prior/2) ||v||^2.
+
+Newton's method, with steps shortened until F falls. A second derivative serves several steps while
+it foretells how far F falls. Rows lie feature by feature, so that all loops run along the rows:
+`rows[i, t]` is feature i of row t.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.rounding import EPSILON
+
+#: The most steps; the part of the block's loss by which a step must promise to lower F; the part of
+#: a promise that is kept if the second derivative is to serve once more.
+STEPS, LITTLE, TRUE = 12, 1e-5, 0.5
+#: Share of the decrease that its slope promises which a step must reach, and how often it is halved
+#: until it does.
+ENOUGH, HALVINGS = 1e-4, 10
+
+
+class Room(NamedTuple):
+    """Room for work: numbers for each row, numbers for each feature, and two matrices.
+
+    One array each: in rows of a common array loops are not vectorised.
+    """
+
+    point: Any
+    moved: Any
+    change: Any
+    part: Any
+    bends: Any
+    gradient: Any
+    step: Any
+    product: Any
+    matrix: Any
+    factor: Any
+
+
+def new_room(rows: int, features: int) -> Room:
+    """Return room for so many rows and features."""
+    shapes = [rows] * 5 + [features] * 3 + [(features, features)] * 2
+    return Room(*map(np.empty, shapes))
+
+
+@kernel(fast=True, counted=False)
+def lead_block(loss, given, slopes, matrix, prior, v, room):  # type: ignore[no-untyped-def]
+    """Move v to the least of F, nearly."""
+    rows, y, weight = given
+    count, width = np.uint64(y.shape[0]), np.uint64(v.shape[0])
+    point, part, gradient, step, product = (
+        room.point, room.part, room.gradient, room.step, room.product,
+    )  # fmt: skip
+    multiply_rows(rows, v, point)
+    block_loss = total_loss(loss, y, weight, point)
+    value = block_loss + past_value(slopes, matrix, prior, v, product)
+    fresh = True
+    for _ in range(STEPS):
+        for t in range(count):
+            part[t] = weight[t] * loss.slope(y[t], point[t])
+        add_rows(rows, part, gradient)
+        # `product` is M v.
+        for i in range(width):
+            gradient[i] += slopes[i] + product[i] + prior * v[i]
+        if fresh:
+            for t in range(count):
+                at = point[t]
+                room.bends[t] = weight[t] * loss.curvature_below(y[t], at, at, at)
+            add_squares(rows, room.bends, room.moved, matrix, prior, room.matrix)
+            factorise(room.matrix, room.factor)
+        solve(room.factor, gradient, step)
+        slope = 0.0
+        for i in range(width):
+            slope += gradient[i] * step[i]
+        # Also false for NaN.
+        if not -0.5 * slope > LITTLE * block_loss:
+            break
+        multiply_rows(rows, step, room.change)
+        length = 1.0
+        found = False
+        for _ in range(HALVINGS):
+            for t in range(count):
+                room.moved[t] = point[t] + length * room.change[t]
+            for i in range(width):
+                gradient[i] = v[i] + length * step[i]
+            lost = total_loss(loss, y, weight, room.moved)
+            new = lost + past_value(slopes, matrix, prior, gradient, product)
+            if new <= value + ENOUGH * length * slope:
+                found = True
+                break
+            length *= 0.5
+        if not found:
+            break
+        fresh = not (length == 1.0 and value - new > TRUE * -0.5 * slope)
+        for i in range(width):
+            v[i] = gradient[i]
+        for t in range(count):
+            point[t] = room.moved[t]
+        value, block_loss = new, lost
+
+
+@kernel(fast=True, counted=False)
+def expand_block(loss, given, v, slopes, matrix, room):  # type: ignore[no-untyped-def]
+    """Add the second-order expansion of a block's loss about v to s and M, but for a constant."""
+    rows, y, weight = given
+    width = np.uint64(v.shape[0])
+    point, part, bends, gradient = room.point, room.part, room.bends, room.gradient
+    multiply_rows(rows, v, point)
+    for t in range(np.uint64(y.shape[0])):
+        part[t] = weight[t] * loss.slope(y[t], point[t])
+        bends[t] = weight[t] * loss.curvature_below(y[t], point[t], point[t], point[t])
+        # The slope of the expansion at 0.
+        part[t] -= bends[t] * point[t]
+    add_rows(rows, part, gradient)
+    for i in range(width):
+        slopes[i] += gradient[i]
+    add_squares(rows, bends, room.moved, matrix, 0.0, room.matrix)
+    for i in range(width):
+        for j in range(i + np.uint64(1)):
+            matrix[i, j] = room.matrix[i, j]
+            matrix[j, i] = room.matrix[i, j]
+
+
+@kernel(inner=True, counted=False)
+def total_loss(loss, y, weight, point):  # type: ignore[no-untyped-def]
+    """Return the sum of the losses at these predictions."""
+    total = 0.0
+    for t in range(np.uint64(y.shape[0])):
+        total += weight[t] * loss.value(y[t], point[t])
+    return total
+
+
+@kernel(fast=True, inner=True, counted=False)
+def multiply_rows(rows, v, out):  # type: ignore[no-untyped-def]
+    """Write <v, x> of every row."""
+    count = np.uint64(out.shape[0])
+    for t in range(count):
+        out[t] = 0.0
+    for i in range(np.uint64(v.shape[0])):
+        for t in range(count):
+            out[t] += v[i] * rows[i, t]
+
+
+@kernel(fast=True, inner=True, counted=False)
+def add_rows(rows, factors, out):  # type: ignore[no-untyped-def]
+    """Write the sum of the rows times their factors."""
+    for i in range(np.uint64(out.shape[0])):
+        total = 0.0
+        for t in range(np.uint64(factors.shape[0])):
+            total += factors[t] * rows[i, t]
+        out[i] = total
+
+
+@kernel(fast=True, inner=True, counted=False)
+def add_squares(rows, factors, work, matrix, prior, out):  # type: ignore[no-untyped-def]
+    """Write M + prior + sum_t factor_t x_t x_t' on and below the diagonal."""
+    count = np.uint64(factors.shape[0])
+    for i in range(np.uint64(out.shape[0])):
+        for t in range(count):
+            work[t] = factors[t] * rows[i, t]
+        for j in range(i + np.uint64(1)):
+            total = 0.0
+            for t in range(count):
+                total += work[t] * rows[j, t]
+            out[i, j] = matrix[i, j] + total
+        out[i, i] += prior
+
+
+@kernel(fast=True, inner=True, counted=False)
+def past_value(slopes, matrix, prior, v, product):  # type: ignore[no-untyped-def]
+    """Return <s, v> + v'Mv/2 + (prior/2) ||v||^2; write M v."""
+    total = 0.0
+    width = np.uint64(v.shape[0])
+    for i in range(width):
+        along = 0.0
+        for j in range(width):
+            along += matrix[i, j] * v[j]
+        product[i] = along
+        total += v[i] * (slopes[i] + 0.5 * (along + prior * v[i]))
+    return total
+
+
+@kernel(fast=True, inner=True, counted=False)
+def factorise(A, L):  # type: ignore[no-untyped-def]
+    """Write the lower Cholesky factor; where rounding leaves no pivot, a small one."""
+    width = np.uint64(A.shape[0])
+    for i in range(width):
+        for j in range(i):
+            total = A[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total / L[j, j]
+        total = A[i, i]
+        for k in range(i):
+            total -= L[i, k] * L[i, k]
+        L[i, i] = math.sqrt(max(total, EPSILON * np.float64(width) * A[i, i]))
+
+
+@kernel(fast=True, inner=True, counted=False)
+def solve(L, gradient, step):  # type: ignore[no-untyped-def]
+    """Write the step with L L' step = -gradient."""
+    width = np.uint64(L.shape[0])
+    for i in range(width):
+        total = -gradient[i]
+        for k in range(i):
+            total -= L[i, k] * step[k]
+        step[i] = total / L[i, i]
+    for back in range(width):
+        last = width - np.uint64(1) - back
+        step[last] /= L[last, last]
+        for k in range(last):
+            step[k] -= L[last, k] * step[last]
