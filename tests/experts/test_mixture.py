@@ -91,10 +91,10 @@ def test_it_keeps_its_promises(loss: Any, blocks: bool) -> None:
 def test_the_members_are_those_of_the_loss_and_the_rows() -> None:
     kinds = {loss: [_named(one) for one in narrow_members(loss)] for loss in LOSSES}
     common = ["ScaleFree", "ScaleFree", "PerCoordinate"]
-    assert kinds[LOGISTIC] == ["ScaleFree", *["Constant"] * 3, "Newton", "plain"]
+    assert kinds[LOGISTIC] == ["ScaleFree", *["Constant"] * 3, "BlockLeader", "plain"]
     assert kinds[SQUARED] == ["ScaleFree", "ScaleFree", "Constant", *["Ridge"] * 3, "plain"]
     assert kinds[LOSSES[2]] == [*common, "plain"]
-    assert kinds[LOSSES[3]] == ["ScaleFree", "ScaleFree", "Newton", "plain"]
+    assert kinds[LOSSES[3]] == ["ScaleFree", "ScaleFree", "BlockLeader", "plain"]
     assert [type(one).__name__ for one in wide_members(LOGISTIC)] == [
         "MirrorDescent",
         "MirrorDescent",

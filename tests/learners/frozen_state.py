@@ -8,6 +8,7 @@ import numpy as np
 
 from noregret.classes import Littlestone
 from noregret.component import Component
+from noregret.learners.block_leader_engine import BlockLeaderEngine
 from noregret.learners.dual_store import DualStore
 from noregret.learners.matrix_engines import MatrixEngine
 from noregret.learners.second_order_engine import SecondOrderEngine
@@ -56,9 +57,9 @@ def frozen(thing: Any) -> Any:
         names = ("state", "slots", "accounts")
         parts = [getattr(thing, name) for name in names] + [int(thing.ring[2])]
         return frozen([*parts, rows, thing.book[thing.oldest_first()]])
-    if isinstance(thing, MatrixEngine | SecondOrderEngine):
-        # Records of features that are not known are room.
-        own = dict(vars(thing)) | thing.arrays() | {"capacity": None}
+    if isinstance(thing, MatrixEngine | SecondOrderEngine | BlockLeaderEngine):
+        # Records of features that are not known are room, and places of rows that are not held.
+        own = dict(vars(thing)) | thing.arrays() | {"capacity": None, "held": None}
         return frozen(known(own, ROOM))
     if isinstance(thing, KernelDescent):
         own = dict(vars(thing))

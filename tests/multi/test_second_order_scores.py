@@ -281,8 +281,8 @@ def test_what_does_not_go_with_it_is_refused() -> None:
         ("belongs to Euclidean", {"mirror": mirrors.Ball(1.0)}),
         ("conservative=False", {"conservative": True}),
         ("implicit=True belongs to", {"implicit": True}),
-        ("must be one of .*Newton, got Aioli", {"rate": rates.Aioli()}),
-        ("must be one of .*Newton, got Ridge", {"rate": rates.Ridge()}),
+        ("must be one of .*BlockLeader, got Aioli", {"rate": rates.Aioli()}),
+        ("must be one of .*BlockLeader, got Ridge", {"rate": rates.Ridge()}),
     ]
     for expected, other in bad:
         with pytest.raises(ValueError, match=expected) as caught:

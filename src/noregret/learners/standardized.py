@@ -98,10 +98,9 @@ class Standardized(Saved):
                 a learner of the kind of `ScaleFree` faster at finding the level [default: 1].
             widest: from the first row on that has a feature in a later column than so many, the
                 learner is given the constants alone: centred rows are not sparse [default: 512].
-            settled: keep centres and spreads of the epoch of this many rows, a power of two up to
-                8192, and of a feature that did not vary in it the size of its first deviation;
-                until it has ended the learner sees the constants alone [default: none, they follow
-                the rows].
+            settled: keep the moments of the epoch of this many rows, a power of two up to 8192, and
+                for a feature that did not vary in it the size of its first deviation; before that
+                the learner sees the constants alone [default: none, they follow the rows].
             certified: keep the sums of the certificate [default: True].
             blocks: raise the floor by lines under blocks of rows, see `nr.certify`
                 [default: False].
@@ -125,9 +124,8 @@ class Standardized(Saved):
             raise ArgumentError("blocks", "raise the floor of a certificate, and none is kept")
 
     def _made(self) -> str:
-        own = super()._made().partition(", ")
-        settings = "" if not own[0] else ", " + "".join(own)
-        return f"{type(self._learner).__name__}({self._learner._made()}){settings}"
+        own = super()._made()
+        return f"{type(self._learner).__name__}({self._learner._made()}){own and ', ' + own}"
 
     @property
     def learner(self) -> MirrorDescent | MatrixDescent:

@@ -68,4 +68,4 @@ class BlockLeader(Rate):
         >>> BlockLeader().next_leader(0.0), BlockLeader().next_leader(16.0)
         (16.0, 24.0)
         """
-        return max(float(FIRST), math.floor(GROWTH * seen))
+        return max(float(FIRST), float(math.floor(GROWTH * seen)))
