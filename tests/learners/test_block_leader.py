@@ -16,6 +16,7 @@ import noregret as nr
 from noregret import losses, mirrors, rates
 from noregret.learners.block_leader_engine import LARGEST_WIDTH
 from noregret.passes.leading import LITTLE
+from noregret.proof.ledger import Entry
 from noregret.rates.block_leader import FIRST, GROWTH
 
 Vector = npt.NDArray[np.float64]
@@ -178,6 +179,44 @@ def test_a_closed_block_leaves_no_row_behind(tmp_path: Path) -> None:
     wrapped.learn(X[:50], y[:50])
     wrapped.close_block()
     assert not len(wrapped.learner._arrays()["held_rows"])
+
+
+@each
+def test_the_ledger_has_the_lines_at_the_predictions(loss: Any) -> None:
+    X, y, weight = stream(loss)
+    learner = fresh(loss)
+    made = learner.learn(X, y, weight)
+    slopes = np.array([loss.slope(one, p) for one, p in zip(y, made, strict=True)])
+    gradient = learner._engine.gradient()  # type: ignore[union-attr]
+    np.testing.assert_allclose(gradient, X.T @ (weight * slopes), rtol=1e-9)
+    m, travel = np.zeros(4), 0.0
+    for x, slope, c in zip(X, slopes, weight, strict=True):
+        m = np.maximum(m, np.abs(x)) if c > 0.0 else m
+        travel += c * abs(slope) * float((np.abs(x) / np.where(m > 0.0, m, 1.0)).sum())
+    assert learner._ledger[Entry.SCALED_TRAVEL] == pytest.approx(travel, rel=1e-9)
+    proof = learner.certificate()
+    assert proof.loss == pytest.approx(total(loss, np.eye(len(y)), y, weight, made), rel=1e-9)
+    best = nr.hindsight(X / m, y, loss, radius=2.0, weight=weight, tol=1e-6)
+    assert proof.floor(2.0) <= best.primal
+
+
+def test_features_that_are_almost_one_are_told_apart() -> None:
+    random = np.random.default_rng(3)
+    common = random.normal(size=(300, 1))
+    X = common + 1e-4 * random.normal(size=(300, 8))
+    y = np.where(common[:, 0] + 0.5 * random.normal(size=300) > 0.0, 1.0, -1.0)
+    learner = fresh(rate=rates.BlockLeader(1e-9))
+    learner.learn(X, y)
+    learner.close_block()
+    best = minimize(
+        lambda w: np.logaddexp(0.0, -y * (X @ w)).sum(),
+        learner.weights,
+        jac=lambda w: X.T @ (-y / (1.0 + np.exp(y * (X @ w)))),
+        method="BFGS",
+    )
+    own = float(np.logaddexp(0.0, -y * (X @ learner.weights)).sum())
+    # What a step still promises is judged by a second derivative of steps before.
+    assert own <= best.fun * (1.0 + 10.0 * LITTLE)
 
 
 def test_rows_of_weight_0_are_not_held_back() -> None:

@@ -109,3 +109,24 @@ def test_a_copy_whose_arrays_cannot_be_written_goes_on() -> None:
         state[name].flags.writeable = False
     learner.view.scaler.__setstate__(state)
     assert np.array_equal(learner.learn(X[20:], Y[20:]), other.learn(X[20:], Y[20:]))
+
+
+def test_a_feature_that_did_not_vary_takes_its_first_deviation_for_the_spread() -> None:
+    rows = np.zeros((20, 2))
+    rows[:, 0] = np.arange(20.0)
+    rows[:, 1] = 5.0
+    rows[12, 1], rows[15, 1] = 2.0, 11.0
+    learner = made()
+    seen = []
+    for t in range(20):
+        given = learner.view.standardized(nr_rows(rows[t]), np.ones(1), False)
+        seen.append(dict(zip(given.indices.tolist(), given.values.tolist(), strict=True)).get(2))
+        # A row of weight 0 tells nothing about the spread.
+        learner.learn(rows[t : t + 1], Y[t : t + 1], [0.0 if t == 10 else 1.0])
+    # Row 12 is 3 below the constant: that is the spread of all rows after it.
+    assert seen[:15] == [None] * 15 and seen[15] == pytest.approx(2.0)
+    assert learner.moments[1][1] == 3.0
+    silent = made()
+    rows[10, 1] = 7.0
+    silent.learn(rows[:12], Y[:12], np.where(np.arange(12) == 10, 0.0, 1.0))
+    assert silent.moments[1][1] == 0.0

@@ -80,6 +80,17 @@ def test_each_leader_minimises_the_block_and_the_expansions_before() -> None:
     assert leaders > 4 and begin > 0
 
 
+def test_the_ledger_has_the_planes_at_the_scores() -> None:
+    X, y, weight = stream()
+    learner = fresh(outputs=K)
+    scores = learner.learn(X, y, weight)
+    slopes = (softmax(scores, axis=1) - np.eye(K)[y.astype(int)]) * weight[:, None]
+    engine: Any = learner._engine
+    np.testing.assert_allclose(engine.matrix(engine.gradient()).T, X.T @ slopes, rtol=1e-9)
+    lost = -float(weight @ log_softmax(scores, axis=1)[np.arange(len(y)), y.astype(int)])
+    assert learner.certificate().loss == pytest.approx(lost, rel=1e-9)
+
+
 def test_two_classes_are_those_of_one_score_within_a_block() -> None:
     X, y, weight = stream(60)
     y = (y > 1.0).astype(float)
