@@ -58,7 +58,9 @@ def _exp(builder: Any, x: Any) -> Any:
     # The last bits of `shifted` are n. For n > 0 half of 2^n is multiplied by 2 at the end, for
     # 2^1024 does not exist.
     upward = builder.fcmp_ordered(">", inside, _number(0.0))
-    bits = builder.add(builder.bitcast(shifted, WORD), builder.select(upward, WORD(1022), WORD(1023)))
+    bits = builder.add(
+        builder.bitcast(shifted, WORD), builder.select(upward, WORD(1022), WORD(1023))
+    )
     power = builder.bitcast(builder.shl(bits, WORD(52)), DOUBLE)
     double = builder.select(upward, _number(2.0), _number(1.0))
     result = builder.fmul(builder.fma(near, power, power), double)
