@@ -187,7 +187,7 @@ class Logistic(Margin):
                 left = a - log(odds)
                 step = (left - q * c) * flatness
                 if abs(step) < 1.0:
-                    factor = 1.0 + step * (1.0 + step * (second + step * third))
+                    factor = (1.0 + step) + step * step * (second + step * third)
                 else:
                     factor = (1.0 + rest * left) * flatness / (1.0 - c * step)
                 odds = min(odds * factor, high)
