@@ -54,7 +54,7 @@ def _exp(builder: Any, x: Any) -> Any:
     fourth = builder.fmul(square, square)
     first, middle, last = (_polynomial(builder, series[k : k + 4], r) for k in (0, 4, 8))
     high = builder.fma(last, fourth, middle)
-    near = builder.fma(high, builder.fmul(fourth, square), builder.fma(first, square, r))
+    near = builder.fma(builder.fma(high, fourth, first), square, r)
     # The last bits of `shifted` are n. For n > 0 half of 2^n is multiplied by 2 at the end, for
     # 2^1024 does not exist.
     upward = builder.fcmp_ordered(">", inside, _number(0.0))
