@@ -151,6 +151,10 @@ class Logistic(Margin):
 
     quotient, curvature_below = logistic_quotient, logistic_curvature
 
+    def bend(self, y: float, p: float, slope: float) -> float:
+        """Return c (1 - c) for the slope -y c, without an exponential."""
+        return abs(slope) * (1.0 - abs(slope))
+
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
         return -0.5 * y

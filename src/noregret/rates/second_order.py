@@ -197,7 +197,7 @@ class Newton(SecondOrder):
         if self.implicit:
             slope = loss.proximal_slope(y, raw, mass * length, slope)
             raw = raw - mass * length * slope
-        c = self.curvature * second_derivative(loss, y, raw)
+        c = self.curvature * loss.bend(y, raw, slope)
         return mass * c, mass * (c * raw - slope)
 
     def several(self) -> bool:
