@@ -337,7 +337,9 @@ class Aioli(SecondOrder):
             flatness = 1.0 / (1.0 + steepness)
             bent = tangent * steepness * flatness
             second = 0.5 * bent
-            third = 0.5 * bent * bent + steepness * flatness * (1.0 - 3.0 * tangent * tangent) / 12.0
+            third = (
+                0.5 * bent * bent + steepness * flatness * (1.0 - 3.0 * tangent * tangent) / 12.0
+            )
             step = (far - p - k * tangent) * flatness
             if abs(step) < 1.0:
                 p += step + step * step * (second + step * third)
