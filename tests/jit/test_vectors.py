@@ -18,6 +18,7 @@ from noregret.jit import (
     fetch,
     kernel,
     mapped_dot,
+    put_back,
     step,
     weigh,
     write_step,
@@ -67,6 +68,15 @@ def mapped(array, indices, values, begin, end):
 def there_and_back(array, indices, values, t, begin, end, work):
     collect(array, indices, values, t, begin, end, work)
     write_step(array, indices, values, t, begin, end, work, 0.7, 1.5)
+
+
+@kernel
+def changed_and_back(array, indices, values, t, begin, end, work):
+    collect(array, indices, values, t, begin, end, work)
+    for row in range(4):
+        for k in range(end - begin):
+            work[row, k] += 1.0
+    put_back(array, indices, values, t, begin, end, work)
 
 
 @kernel
@@ -190,6 +200,23 @@ def test_records_there_and_back(row, length, columns, dense) -> None:
     assert np.array_equal(array[untouched], before[untouched])
     assert np.all(array[touched, 0] != before[touched, 0])
     assert np.array_equal(array[:, 4:], before[:, 4:])
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 7, 13])
+@pytest.mark.parametrize("columns", [4, 5])
+@pytest.mark.parametrize("dense", [False, True])
+def test_records_changed_and_put_back(row, length, columns, dense) -> None:
+    rng, indices, values = row
+    array = rng.standard_normal((40, columns))
+    if dense:
+        values = np.stack([np.full(20, np.nan, values.dtype), values])
+    place = np.uint64(1), np.uint64(2), np.uint64(2 + length)
+    touched = np.arange(2, 2 + length) if dense else indices[2 : 2 + length]
+    expected, interpreted = array.copy(), array.copy()
+    expected[touched, :4] += 1.0
+    changed_and_back(array, indices, values, *place, np.zeros((6, 16)))
+    changed_and_back.py_func(interpreted, indices, values, *place, np.zeros((6, 16)))
+    assert np.array_equal(array, expected) and np.array_equal(interpreted, expected)
 
 
 def test_exponentials_are_right_to_the_last_places() -> None:

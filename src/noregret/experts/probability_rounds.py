@@ -17,6 +17,10 @@ from noregret.jit import add_compensated, kernel
 LARGEST_SUM = 1e302
 #: Mean chances down to this are sums of products that do not underflow.
 LEAST_CHANCE = 1e-290
+#: Rows whose margins are measured together.
+TOGETHER = np.uint64(64)
+
+_0 = np.uint64(0)
 
 
 class MixtureSum(IntEnum):
@@ -35,6 +39,21 @@ class MixtureSum(IntEnum):
     WEIGHTS = 6
 
 
+class Side(IntEnum):
+    """Rows of a table with a column a margin p: ln(1 + e^-|p|), s(p) and s(-p).
+
+    With s(p) = 1 / (1 + e^-p), -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for
+    -1. Both are the loss at |p| and the part of p that is on the wrong side.
+    """
+
+    NEAR = 0
+    UP = 1
+    DOWN = 2
+
+
+SIDES = len(Side)
+
+
 @kernel(inner=True)
 def log_sum(terms):  # type: ignore[no-untyped-def]
     """Return ln sum_k e^(terms_k), from the largest term."""
@@ -48,34 +67,39 @@ def log_sum(terms):  # type: ignore[no-untyped-def]
 
 
 @kernel(inner=True)
-def mixed_margin(state, sharing, row, sides):  # type: ignore[no-untyped-def]
-    """Return p = ln sum_k v_k s(p_k) - ln sum_k v_k s(-p_k), s(p) = 1 / (1 + e^-p).
+def measure(margins, begin, count, sides):  # type: ignore[no-untyped-def]
+    """Write the `Side` of margins from place `begin` on: many at a time, in vector registers."""
+    for j in range(count):
+        p = margins[begin + j]
+        tail = exp(-abs(p))
+        likely = 1.0 / (1.0 + tail)
+        sides[Side.NEAR, j] = log1p_unit(tail)
+        sides[Side.UP, j] = likely if p > 0.0 else tail * likely
+        sides[Side.DOWN, j] = tail * likely if p > 0.0 else likely
 
-    -ln s(p) is the logistic loss for the label +1, -ln s(-p) that for -1. They are written to
-    `sides`, those for +1 first; both are the loss at |p| and the part of p that is on the wrong
-    side. The other rows of `sides` are scratch.
+
+@kernel(inline=True)
+def mixed_margin(state, sharing, row, sides, at, logs):  # type: ignore[no-untyped-def]
+    """Return p = ln sum_k v_k s(p_k) - ln sum_k v_k s(-p_k), and both sums.
+
+    The `sides` of the row begin at place `at`; `logs` is scratch.
     """
     shares, least, most, up, down = state.shares, np.inf, -np.inf, 0.0, 0.0
     for k in range(np.uint64(row.shape[0])):
-        p = row[k]
-        tail = exp(-abs(p))
-        near, likely = log1p_unit(tail), shares[k] / (1.0 + tail)
-        sides[0, k] = near + max(-p, 0.0)
-        sides[1, k] = near + max(p, 0.0)
-        up += likely if p > 0.0 else tail * likely
-        down += tail * likely if p > 0.0 else likely
-        least, most = min(least, p), max(most, p)
+        up += shares[k] * sides[Side.UP, at + k]
+        down += shares[k] * sides[Side.DOWN, at + k]
+        least, most = min(least, row[k]), max(most, row[k])
     if min(up, down) > LEAST_CHANCE:
         p = log(up / down)
     else:
         # All experts are all but certain of one label: products would underflow.
-        logs = sides[2]
-        log_shares(state, sharing, logs)
+        log_shares(state, sharing, logs[0])
         for k in range(np.uint64(row.shape[0])):
-            sides[3, k] = logs[k] - sides[0, k]
-            logs[k] -= sides[1, k]
-        p = log_sum(sides[3]) - log_sum(logs)
-    return min(max(p, least), most)
+            near = sides[Side.NEAR, at + k]
+            logs[1, k] = logs[0, k] - (near + max(-row[k], 0.0))
+            logs[0, k] -= near + max(row[k], 0.0)
+        p = log_sum(logs[1]) - log_sum(logs[0])
+    return min(max(p, least), most), up, down
 
 
 @kernel(inner=True)
@@ -92,9 +116,9 @@ def log_shares(state, sharing, logs):  # type: ignore[no-untyped-def]
             logs[k] = (totals[best] - totals[k]) + log(shares[best])
 
 
-@kernel(inner=True)
+@kernel(inline=True)
 def _learn(shares, costs, part, count, sharing):  # type: ignore[no-untyped-def]
-    """Set v_k <- v_k e^(-part costs_k) / sum, then v_k <- (1 - a) v_k + a / K, a = 1/(count + 1).
+    """Set v_k <- v_k e^(-part costs_k) / sum, then give shares back.
 
     Without sharing `costs` are all that were ever charged, and v_k is e^(-costs_k) / sum: a share
     that vanishes comes back.
@@ -106,13 +130,19 @@ def _learn(shares, costs, part, count, sharing):  # type: ignore[no-untyped-def]
         before = shares[k] if sharing else 1.0
         shares[k] = before * exp(part * (least - costs[k]))
         total += shares[k]
+    _give_back(shares, total, count, sharing)
+
+
+@kernel(inline=True)
+def _give_back(shares, total, count, sharing):  # type: ignore[no-untyped-def]
+    """Set v_k <- v_k / total, then v_k <- (1 - a) v_k + a / K, a = 1/(count + 1), if shared."""
     kept = count / (count + 1.0) if sharing else 1.0
-    given = (1.0 - kept) / shares.shape[0]
+    scale, given = kept / total, (1.0 - kept) / shares.shape[0]
     for k in range(np.uint64(shares.shape[0])):
-        shares[k] = kept * (shares[k] / total) + given
+        shares[k] = scale * shares[k] + given
 
 
-@kernel(inner=True)
+@kernel(inline=True)
 def enter_mixture(book, value, size, weight, most):  # type: ignore[no-untyped-def]
     """Enter a round in the book; return whether its losses leave room for the sums."""
     if not book[MixtureSum.SIZE] + size <= most:
@@ -126,7 +156,15 @@ def enter_mixture(book, value, size, weight, most):  # type: ignore[no-untyped-d
     return True
 
 
-@kernel(inner=True)
+@kernel(inline=True)
+def _count(state, own, weight):  # type: ignore[no-untyped-def]
+    """Add a round of a weight above 0 to the losses of the experts."""
+    state.book[MixtureSum.WEIGHED] += 1.0
+    for k in range(np.uint64(own.shape[0])):
+        state.totals[k] += weight * own[k]
+
+
+@kernel(inline=True)
 def charge(state, own, weight, sharing):  # type: ignore[no-untyped-def]
     """Charge the experts for a round that is in the book; `own` are their losses.
 
@@ -134,12 +172,23 @@ def charge(state, own, weight, sharing):  # type: ignore[no-untyped-def]
     """
     if weight > 0.0:
         book = state.book
-        book[MixtureSum.WEIGHED] += 1.0
-        for k in range(np.uint64(own.shape[0])):
-            state.totals[k] += weight * own[k]
+        _count(state, own, weight)
         part = weight / book[MixtureSum.LARGEST_WEIGHT] if sharing else 1.0
         costs = own if sharing else state.totals
         _learn(state.shares, costs, part, book[MixtureSum.WEIGHED], sharing)
+
+
+@kernel(inline=True)
+def charge_chances(state, own, weight, chances, total):  # type: ignore[no-untyped-def]
+    """Charge experts that share, in a round of the largest weight so far.
+
+    `chances` are those of the label, e^-own, and `total` their mean by the shares.
+    """
+    _count(state, own, weight)
+    shares = state.shares
+    for k in range(np.uint64(own.shape[0])):
+        shares[k] *= chances[k]
+    _give_back(shares, total, state.book[MixtureSum.WEIGHED], True)
 
 
 @kernel
@@ -150,25 +199,38 @@ def probability_rounds(loss, sharing, predictions, labels, state, forecasts):  #
     without sharing. Returns the rounds played: it stops before one whose losses overflow, with the
     book of the rounds before it.
     """
-    own, sides = np.empty(predictions.shape[1]), np.empty((4, predictions.shape[1]))
-    for t in range(predictions.shape[0]):
+    rounds, experts = np.uint64(predictions.shape[0]), np.uint64(predictions.shape[1])
+    own, logs = np.empty((2, experts)), np.empty((2, experts))
+    losses, chances = own[0], own[1]
+    sides, margins = np.empty((SIDES, TOGETHER * experts)), predictions.reshape(-1)
+    for t in range(rounds):
         row, y, weight = predictions[t], labels.y[t], labels.weight[t]
-        p = mixed_margin(state, sharing, row, sides)
+        at = t % TOGETHER * experts
+        if at == _0:
+            measure(margins, t * experts, min(TOGETHER, rounds - t) * experts, sides)
+        p, up, down = mixed_margin(state, sharing, row, sides, at, logs)
         value = weight * loss.value(y, p)
         size = value
-        for k in range(np.uint64(row.shape[0])):
-            own[k] = sides[0, k] if y > 0.0 else sides[1, k]
-            size = max(size, weight * own[k])
+        for k in range(experts):
+            losses[k] = sides[Side.NEAR, at + k] + max(-y * row[k], 0.0)
+            chances[k] = sides[Side.UP, at + k] if y > 0.0 else sides[Side.DOWN, at + k]
+            size = max(size, weight * losses[k])
         if not enter_mixture(state.book, value, size, weight, LARGEST_SUM):
             return t
         forecasts[t] = p
-        charge(state, own, weight, sharing)
-    return predictions.shape[0]
+        total, largest = up if y > 0.0 else down, state.book[MixtureSum.LARGEST_WEIGHT]
+        if sharing and 0.0 < weight == largest and total > LEAST_CHANCE:
+            charge_chances(state, losses, weight, chances, total)
+        else:
+            charge(state, losses, weight, sharing)
+    return rounds
 
 
 @kernel
 def probability_forecasts(sharing, predictions, state, forecasts):  # type: ignore[no-untyped-def]
     """Mix the rows of margins with the same shares."""
-    sides = np.empty((4, predictions.shape[1]))
-    for t in range(predictions.shape[0]):
-        forecasts[t] = mixed_margin(state, sharing, predictions[t], sides)
+    experts = np.uint64(predictions.shape[1])
+    sides, logs = np.empty((SIDES, experts)), np.empty((2, experts))
+    for t in range(np.uint64(predictions.shape[0])):
+        measure(predictions[t], _0, experts, sides)
+        forecasts[t], _, _ = mixed_margin(state, sharing, predictions[t], sides, _0, logs)

@@ -8,7 +8,7 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 from noregret.jit import elementary as _elementary  # noqa: F401 - registers compiled forms
 from noregret.jit.directory import cache_directory, cache_events, usable_directory
 from noregret.jit.kernels import Call, Kernel, add_compensated, entry, kernel
-from noregret.jit.records import collect, step, weigh, write_step
+from noregret.jit.records import collect, put_back, step, weigh, write_step
 from noregret.jit.vectors import axpy1, axpy2, borrowed, dot, dot_ahead, fetch, mapped_dot
 from noregret.jit.words import (
     byte_at,
@@ -47,6 +47,7 @@ __all__ = [
     "low_product",
     "mapped_dot",
     "ones",
+    "put_back",
     "span_above",
     "step",
     "strangers",

@@ -42,21 +42,32 @@ def _polynomial(builder: Any, coefficients: list[float], x: Any) -> Any:
 def _exp(builder: Any, x: Any) -> Any:
     """Return e^x = 2^n e^r with n the nearest integer to x / ln 2."""
     below = builder.fcmp_ordered("<", x, _number(elementary.LEAST_EXPONENT))
-    above = builder.fcmp_ordered(">", x, _number(elementary.LARGEST_EXPONENT))
     inside = builder.select(below, _number(elementary.LEAST_EXPONENT), x)
-    inside = builder.select(above, _number(709.0), inside)
+    most = _number(elementary.LARGEST_EXPONENT)
+    inside = builder.select(builder.fcmp_ordered("<", inside, most), inside, most)
     shifted = builder.fma(inside, _number(1.0 / math.log(2.0)), _number(_ROUNDER))
     n = builder.fsub(shifted, _number(_ROUNDER))
     r = builder.fma(n, _number(-_LN2_LOW), builder.fma(n, _number(-_LN2_HIGH), inside))
-    # e^r = 1 + r + r^2 q(r).
-    q = _polynomial(builder, [1.0 / math.factorial(k) for k in range(2, _EXP_DEGREE + 1)], r)
-    near = builder.fadd(builder.fma(q, builder.fmul(r, r), r), _number(1.0))
-    # The last bits of `shifted` are n; added to the exponent they multiply by 2^n.
-    exponent = builder.shl(builder.bitcast(shifted, WORD), WORD(52))
-    result = builder.bitcast(builder.add(builder.bitcast(near, WORD), exponent), DOUBLE)
+    # e^r = 1 + r + r^2 (a + r^4 (b + r^4 c)), parts that do not wait for each other.
+    series = [1.0 / math.factorial(k) for k in range(2, _EXP_DEGREE + 1)]
+    square = builder.fmul(r, r)
+    fourth = builder.fmul(square, square)
+    first, middle, last = (_polynomial(builder, series[k : k + 4], r) for k in (0, 4, 8))
+    high = builder.fma(last, fourth, middle)
+    near = builder.fma(builder.fma(high, fourth, first), square, r)
+    # The last bits of `shifted` are n. For n > 0 half of 2^n is multiplied by 2 at the end, for
+    # 2^1024 does not exist.
+    upward = builder.fcmp_ordered(">", inside, _number(0.0))
+    bits = builder.add(
+        builder.bitcast(shifted, WORD), builder.select(upward, WORD(1022), WORD(1023))
+    )
+    power = builder.bitcast(builder.shl(bits, WORD(52)), DOUBLE)
+    double = builder.select(upward, _number(2.0), _number(1.0))
+    result = builder.fmul(builder.fma(near, power, power), double)
     result = builder.select(below, _number(0.0), result)
-    result = builder.select(above, _number(math.inf), result)
-    return builder.select(builder.fcmp_unordered("uno", x, x), x, result)
+    # Infinity, or NaN.
+    beyond = builder.fmul(x, _number(math.inf))
+    return builder.select(builder.fcmp_unordered(">", x, most), beyond, result)
 
 
 def _log1p_unit(builder: Any, x: Any) -> Any:

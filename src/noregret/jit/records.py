@@ -1,8 +1,8 @@
 """Loops over records of four columns, four features at a time.
 
-`collect` and `write_step` copy the records of a row to columns and back; `weigh` and `step` are the
-two loops of the scale-free pass. Rows are sparse, or dense if `values` has two dimensions. No index
-is checked, and none may occur twice in a row.
+`collect`, `put_back` and `write_step` copy the records of a row to columns and back; `weigh` and
+`step` are the two loops of the scale-free pass. Rows are sparse, or dense if `values` has two
+dimensions. No index is checked, and none may occur twice in a row.
 """
 
 # Numba types its public face only, and differently in each version.
@@ -55,6 +55,14 @@ def collect(array: Any, indices: Any, values: Any, t: int, begin: int, end: int,
         i, x = (k, values[t, k]) if values.ndim == 2 else (indices[k], values[k])
         work[:4, column] = array[i, :4]
         work[4, column] = x if column < count else 0.0
+
+
+def put_back(
+    array: Any, indices: Any, values: Any, t: int, begin: int, end: int, work: Any
+) -> None:
+    """Copy what `collect` collected, changed since, back from rows 0 to 3 of `work`."""
+    places, features = _row(indices, values, t, begin, end)
+    array[places, :4] = work[:4, : len(features)].T
 
 
 def write_step(
@@ -293,6 +301,25 @@ def _type_collect(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
             records, x = features(k, end)
             for place, column in zip(cells(k, 5), [*_columns(builder, records), x], strict=True):
                 builder.store(column, vector_at(builder, place, _LANES), align=8)
+            return ()
+
+        _in_fours(builder, args, [], body)
+        return context.get_dummy_value()
+
+    return nb.void(array, indices, values, *(nb.uint64,) * 3, rest[3]), generate
+
+
+@register(put_back)
+def _type_put_back(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
+    _require("put_back", array, indices, values)
+    require("put_back", rest[3])
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        features = _features(context, builder, signature, args)
+        cells = _cells(context, builder, rest[3], args)
+
+        def body(k: Any, end: Any = None) -> tuple[Any, ...]:
+            _write(builder, features(k, end)[0], _load(builder, cells(k, _LANES)))
             return ()
 
         _in_fours(builder, args, [], body)

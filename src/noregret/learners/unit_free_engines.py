@@ -133,6 +133,7 @@ class CoinBettingEngine(SizedEngine):
 
     widths = (coin_betting.CoinBettingRule.width,) * 2
     size_column = int(coin_betting.Column.SIZE)
+    work_shape = coin_betting.WORK
     rate: CoinBetting
 
     def new_slots(self) -> Vector:

@@ -103,6 +103,10 @@ class Loss(Promised):
         """
         return 0.0
 
+    def bend(self, y: float, p: float, slope: float) -> float:
+        """Return f''(p), where the slope is known: about, or rounded down."""
+        return self.curvature_below(y, p, p, p)
+
     def has_curvature(self) -> bool:
         """Tell whether the loss declares `curvature_below` itself.
 

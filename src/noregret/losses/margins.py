@@ -9,6 +9,7 @@ from typing import ClassVar
 from noregret.component import MARGIN, allowed
 from noregret.elementary import divide, exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
+from noregret.losses.logistic_roots import logistic_proximal_slope
 from noregret.losses.minorants import (
     exponential_quotient,
     least_at_ends,
@@ -19,10 +20,6 @@ from noregret.losses.minorants import (
     squared_hinge_quotient,
 )
 
-#: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
-_LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
-#: The logit of the least chance.
-_LEAST_LOGIT = -690.0
 #: Slopes of the exponential loss stay between these in size, so that logarithms of them exist.
 _LEAST_SIZE, _LARGEST_SIZE = 1e-300, 1e300
 
@@ -149,38 +146,15 @@ class Logistic(Margin):
 
     quotient, curvature_below = logistic_quotient, logistic_curvature
 
+    def bend(self, y: float, p: float, slope: float) -> float:
+        """Return c (1 - c) for the slope -y c, without an exponential."""
+        return abs(slope) * (1.0 - abs(slope))
+
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
         return -0.5 * y
 
-    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
-        """Return -y c with ln(c/(1 - c)) + q c + y z = 0, strictly between the ends.
-
-        The reflection c -> 1 - c brings the root below 1/2, where the left-hand side is concave
-        and increasing: Newton's method then climbs to it from any start that is not above
-        `high`, so that it needs no bracket.
-        """
-        a = -y * z
-        reflected = a > 0.5 * q
-        c = -y * guess
-        if reflected:
-            a, c = q - a, 1.0 - c
-        tail = exp(min(a, 0.0))
-        high = max(tail / (1.0 + tail), _LEAST_CHANCE)
-        # Where the step from `high` lands, which is below the root.
-        low = high * (1.0 + (1.0 - high) * max(a, 0.0)) / (1.0 + q * high * (1.0 - high))
-        # A guess above the root is worth nothing.
-        c = max(c, low) if c < high else low
-        if a > _LEAST_LOGIT:
-            for _ in range(60):
-                odds = 1.0 / (1.0 - c)
-                new = c * (odds + a - log(c * odds)) / (odds + q * c)
-                change, c = abs(new - c), min(new, high)
-                # The error after a step is the square of the one before.
-                if change <= LAST_CHANGE * c:
-                    break
-        c = max(c, _LEAST_CHANCE)
-        return -y * min(1.0 - c if reflected else c, _LARGEST_CHANCE)
+    proximal_slope = logistic_proximal_slope
 
 
 @dataclass(frozen=True)

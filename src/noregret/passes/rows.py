@@ -95,7 +95,7 @@ def _place(indices, values, begin, t, k):  # type: ignore[no-untyped-def]
         return np.uint64(indices[begin + k]), np.float64(values[begin + k])
 
 
-@kernel(inline=True)
+@kernel(fast=True, inline=True)
 def measure_row(mirror, row):  # type: ignore[no-untyped-def]
     """Return the accumulator of the dual norm and ||x||_1."""
     powers = one_norm = 0.0

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from noregret.component import POSITIVE, allowed, yes
+from noregret.rates.anticipation import halfway_root
 from noregret.rates.base import Rate
 
 #: The prior in units of the features; beyond these limits k would overflow or vanish.
@@ -22,8 +23,6 @@ PRIOR = allowed("must lie between 1e-60 and 1e60", lambda value: 1e-60 <= value 
 _FORGETTING = allowed("must be above 0.5 and at most 1", lambda value: 0.5 < value <= 1.0)
 _PART = allowed("must be above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 _LIMIT = allowed("must be above 0; inf is no promise", lambda value: value > 0.0)
-#: Steps of Newton's method after which the equation of `Aioli` is solved to the last place.
-_STEPS = 60
 #: Rounds up a range of predictions that is computed from a norm.
 _UP = 1.0 + 1e-12
 
@@ -194,7 +193,7 @@ class Newton(SecondOrder):
         if self.implicit:
             slope = loss.proximal_slope(y, raw, mass * length, slope)
             raw = raw - mass * length * slope
-        c = self.curvature * second_derivative(loss, y, raw)
+        c = self.curvature * loss.bend(y, raw, slope)
         return mass * c, mass * (c * raw - slope)
 
     def bend_scores(
@@ -312,21 +311,8 @@ class Aioli(SecondOrder):
         return self.radius
 
     def play(self, raw: float, length: float, mass: float) -> float:
-        """Solve p + k tanh(p/2) = <w, x>.
-
-        The left-hand side rises, concave for p > 0: Newton's method climbs to the root from any
-        start below it, such as its own step from 0.
-        """
-        k, far = mass * length, abs(raw)
-        p = far / (1.0 + 0.5 * k)
-        for _ in range(_STEPS):
-            tangent = math.tanh(0.5 * p)
-            change = (far - p - k * tangent) / (1.0 + 0.5 * k * (1.0 - tangent * tangent))
-            p += change
-            # |(tanh(p/2))''| < 0.2 bounds the error after a step by that times its square.
-            if not 0.1 * k * change * change > 1e-16 * p:
-                break
-        return math.copysign(p, raw)
+        """Solve p + k tanh(p/2) = <w, x>."""
+        return math.copysign(halfway_root(abs(raw), mass * length), raw)
 
     def bend(
         self, loss: Any, y: float, mass: float, p: float, raw: float, length: float, reach: float
