@@ -35,6 +35,7 @@ class Room(NamedTuple):
     moved: Any
     change: Any
     part: Any
+    slopes: Any
     bends: Any
     gradient: Any
     step: Any
@@ -45,7 +46,7 @@ class Room(NamedTuple):
 
 def new_room(rows: int, features: int) -> Room:
     """Return room for so many rows and features."""
-    shapes = [rows] * 5 + [features] * 3 + [(features, features)] * 2
+    shapes = [rows] * 6 + [features] * 3 + [(features, features)] * 2
     return Room(*map(np.empty, shapes))
 
 
@@ -63,15 +64,15 @@ def lead_block(loss, given, slopes, matrix, prior, v, room):  # type: ignore[no-
     fresh = True
     for _ in range(STEPS):
         for t in range(count):
-            part[t] = weight[t] * loss.slope(y[t], point[t])
+            room.slopes[t] = loss.slope(y[t], point[t])
+            part[t] = weight[t] * room.slopes[t]
         add_rows(rows, part, gradient)
         # `product` is M v.
         for i in range(width):
             gradient[i] += slopes[i] + product[i] + prior * v[i]
         if fresh:
             for t in range(count):
-                at = point[t]
-                room.bends[t] = weight[t] * loss.curvature_below(y[t], at, at, at)
+                room.bends[t] = weight[t] * loss.bend(y[t], point[t], room.slopes[t])
             add_squares(rows, room.bends, room.moved, matrix, prior, room.matrix)
             factorise(room.matrix, room.factor)
         solve(room.factor, gradient, step)
@@ -113,10 +114,10 @@ def expand_block(loss, given, v, slopes, matrix, room):  # type: ignore[no-untyp
     point, part, bends, gradient = room.point, room.part, room.bends, room.gradient
     multiply_rows(rows, v, point)
     for t in range(np.uint64(y.shape[0])):
-        part[t] = weight[t] * loss.slope(y[t], point[t])
-        bends[t] = weight[t] * loss.curvature_below(y[t], point[t], point[t], point[t])
+        slope = loss.slope(y[t], point[t])
+        bends[t] = weight[t] * loss.bend(y[t], point[t], slope)
         # The slope of the expansion at 0.
-        part[t] -= bends[t] * point[t]
+        part[t] = weight[t] * slope - bends[t] * point[t]
     add_rows(rows, part, gradient)
     for i in range(width):
         slopes[i] += gradient[i]
