@@ -15,7 +15,7 @@ from noregret.experts.roster import (
     stands_for,
     wide_members,
 )
-from noregret.experts.waiting import Waiting
+from noregret.experts.shared_moments import SharedMoments
 from noregret.files import store
 from noregret.learners.foreign import Certifier
 from noregret.learners.foreign_sizes import SizedCertifier
@@ -27,7 +27,7 @@ from noregret.rows.examples import as_rows
 from noregret.rows.sealed import opened
 
 
-class Mixture(Waiting):
+class Mixture(SharedMoments):
     """Learners of several kinds in one pass, mixed: nothing to tune, whatever the rows are.
 
     Rows of up to 512 features have members that see them standardised: `ScaleFree`, and others
@@ -90,7 +90,7 @@ class Mixture(Waiting):
         loss, mirror, blocks = self._given
         mixing = PROBABILITIES if type(loss) is Logistic else LOSSES
         super().__init__(members, loss, mirror, blocks, mixing, stack)
-        self._wait(not self.wide)
+        self._share_moments(not self.wide)
 
     def _new_book(self, mirror: mirrors.Mirror | None, blocks: bool | str) -> Certifier:
         if mirror is None:

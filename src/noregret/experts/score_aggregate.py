@@ -14,7 +14,7 @@ from noregret.experts.aggregate_certificate import ScoreAggregateCertificate
 from noregret.experts.membership import PROBABILITIES
 from noregret.experts.roster import score_members
 from noregret.experts.score_probabilities import ScoreForecaster
-from noregret.experts.waiting import Waiting
+from noregret.experts.shared_moments import SharedMoments
 from noregret.files import store
 from noregret.learners.foreign_scores import ScoreCertifier
 from noregret.learners.foreign_sizes import SizedScoreCertifier
@@ -26,7 +26,7 @@ from noregret.rows.examples import as_scores, as_targets, count_of
 from noregret.turns import one_at_a_time
 
 
-class ScoreAggregate(Waiting):
+class ScoreAggregate(SharedMoments):
     """K learners of several classes in one pass, mixed by their probabilities.
 
     Each round: every member makes scores and learns; the aggregate makes the logarithms of the
@@ -77,7 +77,7 @@ class ScoreAggregate(Waiting):
                 words = f"learner {k} must be a MatrixDescent with Softmax(), standardized or not"
                 raise ArgumentError("learners", words)
         super().__init__(learners, None, mirror, blocks, PROBABILITIES)
-        self._wait(waits)
+        self._share_moments(waits)
 
     @property
     def outputs(self) -> int:
@@ -160,7 +160,7 @@ class ScoreAggregate(Waiting):
         waits = header["waits"]
         if not isinstance(waits, bool) or (waits and not isinstance(members[0], Standardized)):
             raise ValueError(f"waits is {waits!r}, expected true, of a standardized one, or false")
-        aggregate._wait(waits)
+        aggregate._share_moments(waits)
         return aggregate
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:

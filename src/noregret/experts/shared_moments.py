@@ -17,7 +17,7 @@ from noregret.learners.standardized_fields import beyond
 from noregret.rows.examples import CHUNK, Rows
 
 
-class Waiting(Aggregate):
+class SharedMoments(Aggregate):
     """An aggregate that standardises rows once for all of its learners that see them so.
 
     Its last learner may wait: it sees no feature before a row is too wide to be standardised. The
@@ -26,15 +26,15 @@ class Waiting(Aggregate):
     >>> import noregret as nr
     >>> mixture = nr.Mixture(nr.losses.Hinge())
     >>> _ = mixture.learn([[1.0], [2.0]], [1, -1])
-    >>> isinstance(mixture, Waiting), mixture.outgrown, mixture.learners[-1].weights.tolist()
+    >>> isinstance(mixture, SharedMoments), mixture.outgrown, mixture.learners[-1].weights.tolist()
     (True, False, [0.0])
     """
 
     #: Whether the last learner waits, and whether a row was too wide for the others.
     _waits = _outgrown = False
 
-    def _wait(self, waits: bool) -> None:
-        """Let the last learner wait until rows are too wide, or not; share moments."""
+    def _share_moments(self, waits: bool) -> None:
+        """Share moments; let the last learner wait until rows are too wide, or not."""
         self._waits = waits
         self._outgrown = waits and bool(self.learners[0].outgrown)
         standardized = [
