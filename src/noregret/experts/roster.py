@@ -31,9 +31,9 @@ SQUARED_LEVEL = 1.0
 #: Of the newest rows the forgetting member weighs about 20, the stack of real targets 1000.
 FORGETTING, STACK_FORGETTING = 0.95, 0.999
 PRIOR, RECENT_PRIOR = 0.1, 0.01
-#: How the member for targets that drift far sees rows: by moments of the rows 4 to 7, for good,
+#: How the member for targets that drift far sees rows: by moments of the rows 2 and 3, for good,
 #: and cut off only far out, so that a linear relation stays one wherever it leads.
-FIXED_BOUND, FIXED_LIMIT, SETTLED = 50.0, 20.0, 4
+FIXED_BOUND, FIXED_LIMIT, SETTLED = 1000.0, 200.0, 2
 #: The leader of all rows, of one score and of several; it sees rows by moments of rows 8 to 15.
 LEADER_PRIOR, SCORE_LEADER_PRIOR, LEADER_SETTLED = 0.3, 0.1, 8
 #: Newton steps of several scores: one for classes that keep still, one that weighs about the
