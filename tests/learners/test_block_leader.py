@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,32 @@ def test_what_separates_rows_stays_finite_for_want_of_a_prior() -> None:
     learner = fresh(rate=rates.BlockLeader(1e-60, 16))
     learner.learn(np.ones((400, 1)), np.ones(400))
     assert 5.0 < learner.weights[0] < 1e6
+
+
+class Broken(losses.Logistic):
+    """A loss whose curvature is no number once predictions are positive."""
+
+    def value(self, y: float, p: float) -> float:
+        """Return the logistic loss."""
+        return math.log1p(math.exp(-y * p))
+
+    def slope(self, y: float, p: float) -> float:
+        """Return its slope."""
+        return -y / (1.0 + math.exp(y * p))
+
+    def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
+        """Return NaN beyond 0."""
+        return math.nan if p > 0.0 else 0.2
+
+    def bend(self, y: float, p: float, slope: float) -> float:
+        """Return the same."""
+        return self.curvature_below(y, p, p, p)
+
+
+def test_a_curvature_that_is_no_number_ends_the_search() -> None:
+    learner = fresh(Broken())
+    learner.learn(np.ones((40, 1)), np.ones(40))
+    assert np.all(np.isfinite(learner.weights)) and learner.rounds == 40
 
 
 def test_what_has_no_second_derivative_or_is_too_wide_is_refused() -> None:

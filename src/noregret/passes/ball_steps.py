@@ -53,14 +53,14 @@ def search(A, b, radius, mu, L, work):  # type: ignore[no-untyped-def]
     low, high = 0.0, np.sqrt(square) / radius
     mu = min(max(mu, 0.0), high)
     for _ in range(_MOST):
-        if not _factorised(A, mu + ridge, L):
+        if not factorised(A, mu + ridge, L):
             low = mu
             mu = max(2.0 * mu, 16.0 * ridge)
             if not mu < 2.0 * high + 32.0 * ridge:
                 break
             continue
-        _forward(L, b, z)
-        _backward(L, z, x)
+        forward(L, b, z)
+        backward(L, z, x)
         length = _length(x)
         if abs(length - radius) <= _CLOSE * radius or (mu == 0.0 and length <= radius):
             return mu
@@ -68,7 +68,7 @@ def search(A, b, radius, mu, L, work):  # type: ignore[no-untyped-def]
             low = mu
         else:
             high = mu
-        _forward(L, x, z)
+        forward(L, x, z)
         # Newton's step for 1 / ||u|| = 1 / radius, which is nearly linear in mu.
         ratio = length / _length(z)
         new = mu + ratio * ratio * (length - radius) / radius
@@ -87,7 +87,7 @@ def search(A, b, radius, mu, L, work):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inner=True, counted=False)
-def _factorised(A, mu, L):  # type: ignore[no-untyped-def]
+def factorised(A, mu, L):  # type: ignore[no-untyped-def]
     """Write the lower Cholesky factor of A + mu; return whether there is one."""
     for i in range(A.shape[0]):
         for j in range(i):
@@ -105,7 +105,7 @@ def _factorised(A, mu, L):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inner=True, counted=False)
-def _forward(L, b, z):  # type: ignore[no-untyped-def]
+def forward(L, b, z):  # type: ignore[no-untyped-def]
     """Write z with L z = b."""
     for i in range(L.shape[0]):
         total = b[i]
@@ -115,7 +115,7 @@ def _forward(L, b, z):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inner=True, counted=False)
-def _backward(L, z, x):  # type: ignore[no-untyped-def]
+def backward(L, z, x):  # type: ignore[no-untyped-def]
     """Write x with L'x = z, which may not be the same array."""
     d = L.shape[0]
     for i in range(d):

@@ -9,12 +9,13 @@ it foretells how far F falls. Rows lie feature by feature, so that all loops run
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.ball_steps import backward, factorised, forward
+from noregret.passes.curved_rows import total_loss
 from noregret.rounding import EPSILON
 
 #: The most steps; the part of the block's loss by which a step must promise to lower F; the part of
@@ -39,6 +40,7 @@ class Room(NamedTuple):
     bends: Any
     gradient: Any
     step: Any
+    half: Any
     product: Any
     matrix: Any
     factor: Any
@@ -46,7 +48,7 @@ class Room(NamedTuple):
 
 def new_room(rows: int, features: int) -> Room:
     """Return room for so many rows and features."""
-    shapes = [rows] * 6 + [features] * 3 + [(features, features)] * 2
+    shapes = [rows] * 6 + [features] * 4 + [(features, features)] * 2
     return Room(*map(np.empty, shapes))
 
 
@@ -75,7 +77,7 @@ def lead_block(loss, given, slopes, matrix, prior, v, room):  # type: ignore[no-
                 room.bends[t] = weight[t] * loss.bend(y[t], point[t], room.slopes[t])
             add_squares(rows, room.bends, room.moved, matrix, prior, room.matrix)
             factorise(room.matrix, room.factor)
-        solve(room.factor, gradient, step)
+        descend(room.factor, gradient, room.half, step)
         slope = 0.0
         for i in range(width):
             slope += gradient[i] * step[i]
@@ -126,15 +128,6 @@ def expand_block(loss, given, v, slopes, matrix, room):  # type: ignore[no-untyp
         for j in range(i + np.uint64(1)):
             matrix[i, j] = room.matrix[i, j]
             matrix[j, i] = room.matrix[i, j]
-
-
-@kernel(inner=True, counted=False)
-def total_loss(loss, y, weight, point):  # type: ignore[no-untyped-def]
-    """Return the sum of the losses at these predictions."""
-    total = 0.0
-    for t in range(np.uint64(y.shape[0])):
-        total += weight[t] * loss.value(y[t], point[t])
-    return total
 
 
 @kernel(fast=True, inner=True, counted=False)
@@ -189,31 +182,22 @@ def past_value(slopes, matrix, prior, v, product):  # type: ignore[no-untyped-de
 
 @kernel(fast=True, inner=True, counted=False)
 def factorise(A, L):  # type: ignore[no-untyped-def]
-    """Write the lower Cholesky factor; where rounding leaves no pivot, a small one."""
-    width = np.uint64(A.shape[0])
-    for i in range(width):
-        for j in range(i):
-            total = A[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
-        total = A[i, i]
-        for k in range(i):
-            total -= L[i, k] * L[i, k]
-        L[i, i] = math.sqrt(max(total, EPSILON * np.float64(width) * A[i, i]))
+    """Write the lower Cholesky factor; where rounding leaves no pivot, that of a little more.
+
+    A matrix that is not finite has none: no step follows from what is written then.
+    """
+    trace = 0.0
+    for i in range(np.uint64(A.shape[0])):
+        trace += A[i, i]
+    more = 0.0
+    while not factorised(A, more, L) and more < np.inf:
+        more = max(4.0 * more, EPSILON * trace) if trace < np.inf else np.inf
 
 
 @kernel(fast=True, inner=True, counted=False)
-def solve(L, gradient, step):  # type: ignore[no-untyped-def]
-    """Write the step with L L' step = -gradient."""
-    width = np.uint64(L.shape[0])
-    for i in range(width):
-        total = -gradient[i]
-        for k in range(i):
-            total -= L[i, k] * step[k]
-        step[i] = total / L[i, i]
-    for back in range(width):
-        last = width - np.uint64(1) - back
-        step[last] /= L[last, last]
-        for k in range(last):
-            step[k] -= L[last, k] * step[last]
+def descend(L, gradient, half, step):  # type: ignore[no-untyped-def]
+    """Write the step with L L' step = -gradient; `half` is room for work."""
+    forward(L, gradient, half)
+    backward(L, half, step)
+    for i in range(np.uint64(step.shape[0])):
+        step[i] = -step[i]

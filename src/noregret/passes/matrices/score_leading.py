@@ -18,10 +18,10 @@ from noregret.passes.leading import (
     LITTLE,
     add_rows,
     add_squares,
+    descend,
     factorise,
     multiply_rows,
     past_value,
-    solve,
 )
 
 #: The most directions.
@@ -38,6 +38,7 @@ class ScoreRoom(NamedTuple):
     slopes: Any
     alone: Any
     alone_slopes: Any
+    half: Any
     gradient: Any
     before: Any
     step: Any
@@ -51,7 +52,7 @@ def new_score_room(rows: int, outputs: int, features: int) -> ScoreRoom:
     """Return room for so many rows, scores and features."""
     flat, wide = [(rows,)] * 2 + [(outputs, rows)] * 3, [(outputs, features)] * 5
     last = [(features, features), (outputs, features, features)]
-    return ScoreRoom(*map(np.empty, [*flat, (outputs,), (outputs,), *wide, *last]))
+    return ScoreRoom(*map(np.empty, [*flat, (outputs,), (outputs,), (features,), *wide, *last]))
 
 
 @kernel(fast=True, counted=False)
@@ -74,7 +75,7 @@ def lead_scores(loss, given, slopes, matrices, prior, weights, room):  # type: i
             past_value(slopes[k], matrices[k], prior, weights[k], room.product[k])
             for i in range(np.uint64(weights.shape[1])):
                 gradient[k, i] += slopes[k, i] + room.product[k, i] + prior * weights[k, i]
-            solve(room.factors[k], gradient[k], step[k])
+            descend(room.factors[k], gradient[k], room.half, step[k])
             for i in range(np.uint64(weights.shape[1])):
                 along += gradient[k, i] * step[k, i]
         # Also false for NaN.
