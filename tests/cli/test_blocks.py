@@ -131,6 +131,32 @@ def test_a_rowless_file_holds_no_example_and_its_floor_holds(
     assert call("audit", rowless).returncode == 0
 
 
+@pytest.mark.parametrize("rate", [(), ("--rate", "block-leader")], ids=["default", "leader"])
+def test_the_default_learner_holds_rows_unless_told_not_to(
+    tmp_path: Path, call: Call, rate: tuple[str, ...]
+) -> None:
+    first, second = tmp_path / "first.svm", tmp_path / "second.svm"
+    for path, seed in ((first, 3), (second, 4)):
+        path.write_text(svmlight(ROWS, seed=seed))
+    rows, rowless = tmp_path / "rows.nr", tmp_path / "rowless.nr"
+    learnt(call, first, *rate, "--save", rows)
+    learnt(call, first, *rate, "--rowless", "--save", rowless)
+    held = [
+        [len(array) for name, array in _arrays(nr.load(path)) if name.endswith("held_rows")]
+        for path in (rows, rowless)
+    ]
+    assert held == [[ROWS], [0]]
+    # The leader of a block that ended is another one, and the audit knows.
+    for path in (rows, rowless):
+        assert call("audit", path).returncode == 0
+        learnt(call, second, "--resume", path, "--save", path)
+        assert call("audit", path).returncode == 0
+
+
+def _arrays(learner: Any) -> Any:
+    return learner._to_file()[1].items()
+
+
 def test_an_audit_ends_blocks_where_saves_did(tmp_path: Path, stream: Path, call: Call) -> None:
     """Later floors depend on it: those of the table are compared with the replay's."""
     model = tmp_path / "model.nr"

@@ -100,6 +100,8 @@ class Replay:
         again = Record(record.spec, [], record.floor_radii, closed=record.closed)
         reached = Position()
         for one in record.inputs:
+            if self.parts:
+                self.session.end_blocks()
             reached = Position(total=reached.total, classes=reached.classes)
             again.inputs.append(one.following(position=reached))
             self._learn(learner, one, again)

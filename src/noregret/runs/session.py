@@ -91,12 +91,14 @@ class Session:
         self.held: Metrics = metrics_for(learner.loss, record.held_metrics)
         self._several = learner.loss.labels == "class"
         self.on_part: Callable[[], None] = lambda: None
+        #: Whether blocks are to be ended before the next example.
+        self._closing = False
 
     def run(self, interruption: Interruption, passes: int = 1, skip: int = 0) -> Iterator[Point]:
         """Learn what is left of the input, `skip` of its examples already seen."""
         position = self.record.position
         saves = count(self._save_every, self._save_every) if self._save_every else iter(())
-        # A replay ends blocks where the run did.
+        # A replay ends blocks where the run did, which looked at its end before it saved.
         closed = frozenset(self.record.closed)
         cuts = (cut for cut, _ in groupby(heapq.merge(marks(4), saves, sorted(closed))))
         blocks = self._blocks(interruption, passes, skip)
@@ -108,8 +110,7 @@ class Session:
                 continue
             if self._is_mark(part) and self._moved():
                 yield self._look()
-            if part in closed:
-                self.learner.close_block()
+            self._closing = part in closed
             if self._save_every and part % self._save_every == 0:
                 self.save()
 
@@ -164,7 +165,14 @@ class Session:
                 "has seen: not the same input"
             )
 
+    def end_blocks(self) -> None:
+        """End the blocks of rows held back, if a run that is replayed did so here."""
+        if self._closing:
+            self.learner.close_block()
+            self._closing = False
+
     def _learn(self, block: Block) -> None:
+        self.end_blocks()
         position = self.record.position
         first_pass = position.passes == 1
         if not first_pass and position.examples == 0:
@@ -205,6 +213,7 @@ class Session:
             # A run that was interrupted at a mark, before the look there, has ended at a mark.
             self.record.ended = not self._is_mark(self.record.position.total)
             self._look()
+        self.end_blocks()
         return self.trial.points[-1]
 
     def save(self) -> None:
