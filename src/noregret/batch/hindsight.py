@@ -16,6 +16,8 @@ from noregret.batch.form import form
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.side_by_side import LEAST_EPOCH
+from noregret.batch.smooth import suits
+from noregret.batch.smooth_solver import SmoothSolver
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
@@ -214,6 +216,12 @@ def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
 
 def _solver(problem: Problem, bias: bool, fraction: float = 1.0) -> Callable[..., Solver]:
     """Return the kind of solver for a problem."""
+    other = _dual_solver(problem, bias, fraction)
+    return partial(SmoothSolver, rest=other, free=bias) if fraction == 1.0 and suits(problem) else other
+
+
+def _dual_solver(problem: Problem, bias: bool, fraction: float) -> Callable[..., Solver]:
+    """Return the kind of solver of the dual for a problem."""
     if bias:
         from noregret.batch.bias import BiasSolver
 

@@ -108,6 +108,10 @@ class SquaredHinge(Margin):
     curvature, curvature_below = one, least_at_ends
     quotient = squared_hinge_quotient
 
+    def bend(self, y: float, p: float) -> float:
+        """Return 1 where the loss is positive, else 0."""
+        return 1.0 if y * p < self.margin else 0.0
+
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
         return -y * max(self.margin - y * z, 0.0) / (1.0 + q)
@@ -146,6 +150,11 @@ class Logistic(Margin):
     def curvature(self) -> float:
         """Return 1/4."""
         return 0.25
+
+    def bend(self, y: float, p: float) -> float:
+        """Return c (1 - c) for the slope -y c, accurate in both tails."""
+        tail = exp(-abs(y * p))
+        return tail / ((1.0 + tail) * (1.0 + tail))
 
     quotient, curvature_below = logistic_quotient, logistic_curvature
 
@@ -333,6 +342,10 @@ class OneSidedHuber(Margin):
 
     curvature, curvature_below = one, least_at_ends
     quotient = one_sided_quotient
+
+    def bend(self, y: float, p: float) -> float:
+        """Return 1 between the two straight parts, else 0."""
+        return 1.0 if 0.0 < self.margin - y * p < 2.0 else 0.0
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""

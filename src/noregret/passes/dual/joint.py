@@ -8,6 +8,8 @@ u = p + delta (given - s). With delta = 0 it is the loss itself.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from noregret.jit import kernel
@@ -194,12 +196,12 @@ def _inner(matrix, i, j, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve(matrix, right):  # type: ignore[no-untyped-def]
-    """Replace `right` by the solution of matrix x = right, and the matrix by its Cholesky factor.
+def factor(matrix):  # type: ignore[no-untyped-def]
+    """Replace a symmetric matrix that is not indefinite by its Cholesky factor.
 
-    The matrix is symmetric and not indefinite; a pivot lost in rounding makes its unknown 0.
+    A pivot lost in rounding becomes infinite, which makes its unknown 0.
     """
-    count = np.uint64(right.shape[0])
+    count = np.uint64(matrix.shape[0])
     for i in range(count):
         for j in range(i + _1):
             rest = matrix[i, j] - _inner(matrix, i, j, j)
@@ -207,6 +209,12 @@ def solve(matrix, right):  # type: ignore[no-untyped-def]
                 matrix[i, i] = np.sqrt(rest) if rest > LOST * matrix[i, i] else np.inf
             else:
                 matrix[i, j] = rest / matrix[j, j]
+
+
+@kernel
+def substitute(matrix, right):  # type: ignore[no-untyped-def]
+    """Replace `right` by the solution of L L' x = right, L the factor."""
+    count = np.uint64(right.shape[0])
     for i in range(count):
         for k in range(i):
             right[i] -= matrix[i, k] * right[k]
@@ -216,3 +224,9 @@ def solve(matrix, right):  # type: ignore[no-untyped-def]
         for k in range(last + _1, count):
             right[last] -= matrix[k, last] * right[k]
         right[last] /= matrix[last, last]
+
+
+def solve(matrix: Any, right: Any) -> None:
+    """Replace `right` by the solution of matrix x = right, and the matrix by its factor."""
+    factor(matrix)
+    substitute(matrix, right)
