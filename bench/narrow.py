@@ -135,8 +135,9 @@ def swept(fit: Fit, reached: Callable[[Vector], bool]) -> list[float]:
     return []
 
 
-def measure(name: str, data: Data, task: Task, accuracies: Sequence[float], turns: int,
-            against: bool) -> Iterator[Cell]:
+def measure(
+    name: str, data: Data, task: Task, accuracies: Sequence[float], turns: int, against: bool
+) -> Iterator[Cell]:
     """Measure the cells of one set and loss."""
     exact = nr.hindsight(data.X, data.y, task.loss, l2=task.strength, tol=1e-9)
     mine = ours(data, task)

@@ -13,11 +13,11 @@ from noregret.arguments import ArgumentError, refuse
 from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.form import form
+from noregret.batch.primal_solver import PrimalSolver
+from noregret.batch.primal_start import allowed
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.side_by_side import LEAST_EPOCH
-from noregret.batch.smooth import suits
-from noregret.batch.smooth_solver import SmoothSolver
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
@@ -216,12 +216,14 @@ def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
 
 def _solver(problem: Problem, bias: bool, fraction: float = 1.0) -> Callable[..., Solver]:
     """Return the kind of solver for a problem."""
-    other = _dual_solver(problem, bias, fraction)
-    return partial(SmoothSolver, rest=other, free=bias) if fraction == 1.0 and suits(problem) else other
+    visits = _dual_solver(problem, bias, fraction)
+    if fraction == 1.0 and allowed(problem):
+        return partial(PrimalSolver, rest=visits, free=bias)
+    return visits
 
 
 def _dual_solver(problem: Problem, bias: bool, fraction: float) -> Callable[..., Solver]:
-    """Return the kind of solver of the dual for a problem."""
+    """Return the kind of solver that visits rows one by one."""
     if bias:
         from noregret.batch.bias import BiasSolver
 

@@ -30,6 +30,23 @@ MOST_HALVINGS = 100
 LOST = 1e-15
 
 
+@kernel(inline=True)
+def smoothed(loss, y, p, given, delta, guess):  # type: ignore[no-untyped-def]
+    """Return the slope with which a smoothed loss answers at p, and its value there."""
+    z = p + delta * given
+    s = loss.proximal_slope(y, z, delta, guess)
+    return s, loss.value(y, z - delta * s) + 0.5 * delta * (s - given) * (s + given)
+
+
+@kernel(inline=True)
+def answer_bend(loss, y, z, delta, guess):  # type: ignore[no-untyped-def]
+    """Return the derivative of an answer in its prediction, at z = p + delta given."""
+    near = max(PART * delta, NEAR * (1.0 + abs(z)))
+    above = loss.proximal_slope(y, z + near, delta, guess)
+    below = loss.proximal_slope(y, z - near, delta, guess)
+    return (above - below) / (2.0 * near)
+
+
 @kernel(counted=False)
 def answer(loss, terms, predictions, given, delta, slopes):  # type: ignore[no-untyped-def]
     """Write the slopes with which the smoothed losses answer; return the sum of their values."""
@@ -37,10 +54,8 @@ def answer(loss, terms, predictions, given, delta, slopes):  # type: ignore[no-u
     for t in range(np.uint64(slopes.shape[0])):
         y, c, s = terms.y[t], terms.weight[t], given[t]
         if c > 0.0:
-            z = predictions[t] + delta * given[t]
-            s = loss.proximal_slope(y, z, delta, given[t])
-            value = loss.value(y, z - delta * s)
-            total += c * (value + 0.5 * delta * (s - given[t]) * (s + given[t]))
+            s, value = smoothed(loss, y, predictions[t], given[t], delta, given[t])
+            total += c * value
         slopes[t] = s
     return total
 
@@ -53,10 +68,7 @@ def bends(loss, terms, predictions, given, delta, slopes, found):  # type: ignor
         y, c = terms.y[t], terms.weight[t]
         if c > 0.0:
             z = predictions[t] + delta * given[t]
-            near = max(PART * delta, NEAR * (1.0 + abs(z)))
-            above = loss.proximal_slope(y, z + near, delta, slopes[t])
-            below = loss.proximal_slope(y, z - near, delta, slopes[t])
-            rise = c * (above - below) / (2.0 * near)
+            rise = c * answer_bend(loss, y, z, delta, slopes[t])
             found[t] = rise if 0.0 < rise < np.inf else 0.0
 
 
