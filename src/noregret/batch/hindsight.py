@@ -173,7 +173,7 @@ def regularization_path(
 
     >>> import noregret as nr
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
-    >>> path = regularization_path(X, y, nr.losses.Logistic(), [10.0, 1.0, 0.1])
+    >>> path = regularization_path(X, y, nr.losses.Logistic(), [10.0, 1.0, 0.1], tol=1e-8)
     >>> [round(float(best.weights[0]), 3) for best in path]
     [0.095, 0.692, 2.514]
     """

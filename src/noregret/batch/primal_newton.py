@@ -45,6 +45,8 @@ LOST = 1e-13
 ENOUGH, GOAL = 0.2, 0.1
 #: The factor of delta from round to round, and most steps of a round.
 NARROWER, MOST_STEPS = 0.3, 40
+#: Delta times the steepest slope is at least this part of the largest prediction.
+LEAST_DELTA = 1e-9
 
 #: Predictions, and how they change along a step.
 Line = tuple[Vector, Vector]
@@ -157,7 +159,7 @@ class Newton:
             self.smoothing = given, 1.0
             self._stand(start, bias, predictions)
             gap = self._rows_apart(given) + self._length(self._pulled(given, start))
-            self.smoothing = given, 2.0 * gap / away if 0.0 < away < math.inf else 1.0
+            self.smoothing = given, self._wide(2.0 * gap / away if away > 0.0 else 1.0)
             self._stand(start, bias, predictions)
 
     def _stand(self, weights: Vector, bias: float, predictions: Vector) -> None:
@@ -171,6 +173,11 @@ class Newton:
         #: The slopes that `gap` found to be the best proof, and the gap of the smoothed problem.
         self.slopes, self.own = self.here.answers.slopes, math.inf
         self.steps = 0
+
+    def _wide(self, delta: float) -> float:
+        """Return delta, or what moves a prediction by more than its rounding."""
+        largest = float(np.max(np.abs(self.here.answers.predictions)))
+        return max(delta, LEAST_DELTA * (largest or 1.0) / self.problem.loss.lipschitz())
 
     def _products(self, weights: Vector) -> Vector:
         """Return <w, x> of every row."""
@@ -327,5 +334,6 @@ class Newton:
         if self.smoothing is not None:
             here, delta = self.here, self.smoothing[1]
             solved = self.steps < MOST_STEPS
-            self.smoothing = self.slopes.copy(), NARROWER * delta if solved else delta
+            delta = self._wide(NARROWER * delta) if solved else delta
+            self.smoothing = self.slopes.copy(), delta
             self._stand(here.weights, here.bias, here.answers.predictions)

@@ -16,7 +16,7 @@ from noregret.arrays import Vector
 from noregret.batch.bias import Balancer
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.primal_newton import Newton
-from noregret.batch.primal_start import Cost, kinked, sampled
+from noregret.batch.primal_start import Forecast, sampled
 from noregret.batch.problem import Problem, Solution, evaluate, link
 from noregret.batch.solver import Solver
 
@@ -24,8 +24,8 @@ from noregret.batch.solver import Solver
 FIRST_TRUST = 0.7
 #: After a gap that was larger than guessed, guesses count this much less, at least and at most.
 LEAST_TRUST, MOST_TRUST = 0.1, 0.5
-#: Visits are judged after this many epochs.
-JUDGED = 2
+#: Newton's method ends where the gap has not halved in so many steps.
+PATIENCE = 100
 
 
 @dataclass(eq=False)
@@ -50,19 +50,20 @@ class PrimalSolver(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.cost = Cost.of(self.problem)
-        self.kinked = kinked(self.problem)
+        self.forecast = Forecast.of(self.problem)
         self.balancer = Balancer(self.problem) if self.free else None
         self.newton: Newton | None = None
-        #: The visits that a run starts with, if it does, and the gap guessed before the last.
+        #: The visits that a run starts with, if it does, and the gap guessed after each epoch.
         self.visits: EuclideanSolver | None = None
-        self.before = math.inf
-        if not self.free and (self.kinked or not self.cost.at_once()):
+        self.gaps: list[float] = []
+        if not (self.free or self.forecast.at_once()):
             self.visits = EuclideanSolver(
                 self.problem, self.tol, self.max_passes, self.warm_start, self.seed, self.progress
             )
         self.trust = FIRST_TRUST
         self.stopped = self.stuck = False
+        #: The gap when it had last halved, and the steps since then.
+        self.least, self.since = math.inf, 0
 
     def run(self) -> Solution:
         """Return a solution with a closed gap, or the best so far once passes run out."""
@@ -101,10 +102,15 @@ class PrimalSolver(Solver):
             if found.converged:
                 return True
             self.trust *= min(max(gap / found.gap, LEAST_TRUST), MOST_TRUST)
+        if gap <= 0.5 * self.least:
+            self.least, self.since = gap, 0
+        if self.since >= PATIENCE:
+            return True
         if newton.settled(goal):
             newton.narrow()
         moved = newton.step()
         self.passes += moved
+        self.since += 1
         if moved or newton.smoothing is None or self.stuck:
             self.stuck = False
             return not moved
@@ -119,23 +125,14 @@ class PrimalSolver(Solver):
         self.passes, self.best, self.looked = visits.passes, visits.best, visits.looked
         if ended:
             return True
-        guess = visits.guess
-        before, self.before = self.before, guess.gap
-        if self.passes >= JUDGED and guess.goal > 0.0 and self.pays(before, visits):
-            ascent = visits.ascent
-            given = ascent.slopes if self.kinked else None
+        ascent, guess = visits.ascent, visits.guess
+        self.gaps.append(guess.gap)
+        share = int(ascent.active) / max(int(ascent.counted), 1)
+        if self.forecast.changes(self.gaps, guess.goal, share):
+            given = ascent.slopes if self.forecast.kinked else None
             self.newton = Newton(self.problem, False, ascent.theta.copy(), given=given)
             self.visits = None
         return False
-
-    def pays(self, before: float, visits: EuclideanSolver) -> bool:
-        """Return whether Newton's method is expected to cost less than further visits."""
-        gap, goal = visits.guess.gap, visits.guess.goal
-        fall = math.log(gap / goal) if gap > goal else 0.0
-        declined = math.log(before / gap) if 0.0 < gap < before < math.inf else 0.0
-        share = int(visits.ascent.active) / max(int(visits.ascent.counted), 1)
-        left = fall * share * self.cost.epoch
-        return left > declined * self.cost.newton(fall, self.kinked)
 
     def begun(self) -> Newton:
         """Return Newton's method at the weights of a warm start, or of samples of the rows."""
@@ -143,8 +140,8 @@ class PrimalSolver(Solver):
         if self.warm_start is not None:
             slopes = problem.clipped(self.warm_start)
             weights = link(problem.mirror, -problem.gradient(slopes)[0] / problem.strength)
-            return Newton(problem, free, weights, given=slopes if self.kinked else None)
-        if self.kinked:
+            return Newton(problem, free, weights, given=slopes if self.forecast.kinked else None)
+        if self.forecast.kinked:
             return Newton(problem, free, given=problem.start())
         newton = Newton(problem, free, *sampled(problem, free, self.seed))
         return newton if newton.here.sound else Newton(problem, free)

@@ -15,15 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret.arrays import Vector
+from noregret.batch.cost import Cost, forming
 from noregret.batch.primal_newton import Newton
 from noregret.batch.problem import Problem
 from noregret.rows.examples import Rows
 from noregret.shards import Shards
 
-#: Operations of a Newton step without its matrix, and of an epoch of visits one by one, for each
-#: stored feature and for each row, in units of a multiplication of a matrix.
-FEATURE, ROW = 1.75, 20.0
-VISITED_FEATURE, VISITED_ROW = 5.0, 160.0
 #: A matrix of second derivatives has at most this many columns.
 LARGEST_MATRIX = 3000
 #: Matrices formed and steps made by a run; more steps for losses with kinks, for each factor e by
@@ -31,6 +28,8 @@ LARGEST_MATRIX = 3000
 FORMS, STEPS, KINKED_STEPS = 4.0, 10.0, 3.5
 #: Visits one by one are expected to take at least so many epochs.
 LEAST_EPOCHS = 10.0
+#: Epochs are judged when there have been so many.
+JUDGED = 2
 #: Each sample has this part of the rows of the next, but at least so many rows a feature.
 PART, ROWS_A_FEATURE = 4, 16
 #: On a sample, stop when a step gains less than this times its features a row, of the objective.
@@ -39,41 +38,49 @@ DESERVED = 0.1
 MOST_STEPS = 12
 
 
-class Cost(NamedTuple):
-    """Operations of a step, of forming and factoring a matrix, and of an epoch of visits."""
+class Forecast(NamedTuple):
+    """Operations that a run is expected to take, from those of its parts."""
 
-    step: float
+    cost: Cost
     form: float
-    epoch: float
+    kinked: bool
 
     @classmethod
-    def of(cls, problem: Problem) -> Cost:
-        """Count the operations for a problem.
+    def of(cls, problem: Problem) -> Forecast:
+        """Return the forecast for a problem."""
+        return cls(Cost.of(problem), forming(problem), not problem.loss.curvature() < math.inf)
 
-        >>> from noregret import losses
-        >>> rows = [[1.0, 2.0], [0.5, 1.0], [0.0, 3.0]]
-        >>> Cost.of(Problem.of(rows, [1, -1, 1], losses.Logistic(), strength=1.0))
-        Cost(step=70.5, form=7.333333333333333, epoch=510.0)
+    def newton(self, fall: float) -> float:
+        """Return the operations of Newton's method.
+
+        fall: how much the logarithm of the gap has to fall; losses that bend hardly depend on it.
         """
-        rows = problem.rows
-        counts = np.full(len(rows), rows.width) if rows.dense else np.diff(rows.indptr)
-        lengths = counts.astype(np.float64)
-        formed = 0.5 * float(lengths @ lengths) + rows.width**3 / 6.0
-        stored, count = rows.stored, len(rows)
-        visited = VISITED_FEATURE * stored + VISITED_ROW * count
-        return cls(FEATURE * stored + ROW * count, formed, visited)
-
-    def newton(self, fall: float, kinked: bool) -> float:
-        """Return the expected operations of Newton's method.
-
-        fall: how much the logarithm of the gap has to fall.
-        """
-        steps = STEPS + (KINKED_STEPS * fall if kinked else 0.0)
-        return FORMS * self.form + steps * self.step
+        steps = STEPS + (KINKED_STEPS * fall if self.kinked else 0.0)
+        return FORMS * self.form + steps * self.cost.step
 
     def at_once(self) -> bool:
-        """Return whether Newton's method costs less than the fewest epochs, without kinks."""
-        return self.newton(0.0, False) <= LEAST_EPOCHS * self.epoch
+        """Return whether Newton's method costs less than the fewest epochs, and has no kinks."""
+        return not self.kinked and self.newton(0.0) <= LEAST_EPOCHS * self.cost.epoch
+
+    def changes(self, gaps: list[float], goal: float, share: float) -> bool:
+        """Return whether Newton's method is expected to cost less than the epochs that remain.
+
+        gaps: after each epoch so far; share: the part of the rows that the next one visits.
+
+        >>> forecast = Forecast(Cost(1.0, 3.0, 1.0), 5.0, False)
+        >>> forecast.changes([1.0, 0.5], 1e-3, 1.0), forecast.changes([1.0, 0.1], 1e-3, 1.0)
+        (False, False)
+        >>> forecast.changes([1.0, 0.9], 1e-3, 1.0)
+        True
+        """
+        count, gap = len(gaps), gaps[-1]
+        if count < JUDGED or not goal < gap < math.inf:
+            return False
+        # One epoch says little: judge the later half.
+        since = count // 2
+        fallen = math.log(gaps[-1 - since] / gap) / since
+        fall = math.log(gap / goal)
+        return fall * share * self.cost.epoch > max(fallen, 0.0) * self.newton(fall)
 
 
 def allowed(problem: Problem) -> bool:
@@ -85,11 +92,6 @@ def allowed(problem: Problem) -> bool:
         and min(loss.curvature(), loss.lipschitz()) < math.inf
         and problem.rows.width <= LARGEST_MATRIX
     )
-
-
-def kinked(problem: Problem) -> bool:
-    """Return whether the slope of the loss may jump."""
-    return not problem.loss.curvature() < math.inf
 
 
 def sampled(problem: Problem, free: bool, seed: int) -> tuple[Vector, float]:
