@@ -337,3 +337,11 @@ class Newton:
             delta = self._wide(NARROWER * delta) if solved else delta
             self.smoothing = self.slopes.copy(), delta
             self._stand(here.weights, here.bias, here.answers.predictions)
+
+
+def without_weights(problem: Problem) -> float:
+    """Return the objective at w = 0 and without a bias, which needs no features."""
+    answers = primal.Answers(*np.empty((4, len(problem.y))))
+    nowhere = np.zeros(len(problem.y))
+    primal.answer(problem.loss, problem.y, (problem.offset, nowhere), 0.0, answers)
+    return float(primal.sums(problem.weight, nowhere, answers)[0])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from noregret.arrays import Vector
 from noregret.batch.bias import Balancer
 from noregret.batch.euclidean import EuclideanSolver
-from noregret.batch.primal_newton import Newton
+from noregret.batch.primal_newton import Newton, without_weights
 from noregret.batch.primal_start import Forecast, sampled
 from noregret.batch.problem import Problem, Solution, evaluate, link
 from noregret.batch.solver import Solver
@@ -135,16 +135,23 @@ class PrimalSolver(Solver):
         return False
 
     def begun(self) -> Newton:
-        """Return Newton's method at the weights of a warm start, or of samples of the rows."""
+        """Return Newton's method at the weights of a warm start, or of samples of the rows.
+
+        Where w = 0 is better, or the objective there overflows, it starts from w = 0.
+        """
         problem, free = self.problem, self.free
+        given = problem.start(self.warm_start) if self.forecast.kinked else None
         if self.warm_start is not None:
             slopes = problem.clipped(self.warm_start)
             weights = link(problem.mirror, -problem.gradient(slopes)[0] / problem.strength)
-            return Newton(problem, free, weights, given=slopes if self.forecast.kinked else None)
-        if self.forecast.kinked:
-            return Newton(problem, free, given=problem.start())
-        newton = Newton(problem, free, *sampled(problem, free, self.seed))
-        return newton if newton.here.sound else Newton(problem, free)
+            bias = 0.0
+        elif self.forecast.kinked:
+            return Newton(problem, free, given=given)
+        else:
+            weights, bias = sampled(problem, free, self.seed)
+        newton = Newton(problem, free, weights, bias, given)
+        worse = not (newton.here.sound and newton.here.value <= without_weights(problem))
+        return Newton(problem, free) if worse and given is None else newton
 
     def examine(self) -> Solution:
         """Return the exact evaluation of the weights so far and of the slopes that fit best."""
