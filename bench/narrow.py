@@ -3,7 +3,8 @@
 A cell is a set, a loss and a relative accuracy. Everybody solves sum of losses + ||w||^2 / (2 C),
 C = 1, without a bias, on rows in memory, in one thread. Ours stops at a certified relative gap of
 the accuracy, and pays for the checks of the rows and for that gap. Each rival's own tolerance is
-first swept to the loosest with which its primal objective is within the accuracy of the minimum;
+first swept to the loosest with which its primal objective is within the accuracy of the minimum,
+and one that is not there after 20 times our time is left out;
 LIBLINEAR does not pay for the conversion of the rows. Contestants take turns, and are measured by
 the processor time of this process.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +39,7 @@ SOLVERS = {"hinge": (3,), "squared hinge": (1, 2), "logistic": (0, 7)}
 CELL_BAR, MEDIAN_BAR = 1.0, 0.7
 #: Powers of ten of the tolerances tried first, and parts of such a power tried then.
 COARSE, FINE = range(-2, 10), 4
-#: A rival that takes this many times as long as we do has no further turns.
+#: A rival that takes this many times as long as we do is left out.
 HOPELESS = 20.0
 
 
@@ -74,7 +76,8 @@ class Cell:
         best = self.rival
         times = f"{1e3 * min(self.seconds['ours']):9.1f}"
         if best is None:
-            return f"{self.name:12s}{self.task:15s}{self.accuracy:7.0e}{times}  no rival gets there"
+            cell = f"{self.name:12s}{self.task:15s}{self.accuracy:7.0e}{times}"
+            return f"{cell}  no rival within {HOPELESS:g} times ours"
         theirs = 1e3 * min(self.seconds[best])
         verdict = "" if self.ratio <= CELL_BAR else "  missed"
         return (
@@ -124,10 +127,16 @@ def taken(fit: Fit, tolerance: float) -> tuple[float, Vector]:
     return time.process_time() - begin, weights
 
 
-def swept(fit: Fit, reached: Callable[[Vector], bool]) -> list[float]:
-    """Return the tolerances to use, the loosest that reaches the accuracy first; [] if none."""
+def swept(fit: Fit, reached: Callable[[Vector], bool], most: float = math.inf) -> list[float]:
+    """Return the tolerances to use, the loosest that reaches the accuracy first; [] if none.
+
+    A rival that is not there after `most` seconds takes longer with stricter tolerances.
+    """
     for power in COARSE:
-        if reached(fit(10.0**-power)):
+        time_taken, weights = taken(fit, 10.0**-power)
+        if not reached(weights) and time_taken > most:
+            break
+        if reached(weights):
             finer = [10.0 ** (-power + 1 - k / FINE) for k in range(1, FINE)]
             found = next((place for place, one in enumerate(finer) if reached(fit(one))), FINE - 1)
             # Visits in random order may miss the accuracy another time: stricter ones follow.
@@ -150,7 +159,8 @@ def measure(
 
         fits = {"ours": mine} | (rivals(data, task) if against else {})
         used = {"ours": [accuracy]}
-        used |= {who: swept(fit, reached) for who, fit in fits.items() if who != "ours"}
+        most = HOPELESS * min(taken(mine, accuracy)[0] for _ in range(3))
+        used |= {who: swept(fit, reached, most) for who, fit in fits.items() if who != "ours"}
         fits = {who: fit for who, fit in fits.items() if used[who]}
         seconds: dict[str, list[float]] = {who: [] for who in fits}
         while min(len(times) for times in seconds.values()) < turns:

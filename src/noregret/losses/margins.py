@@ -9,6 +9,7 @@ from typing import ClassVar
 from noregret.component import MARGIN, allowed
 from noregret.elementary import divide, exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
+from noregret.losses.bends import logistic_bend, one_sided_bend, squared_hinge_bend
 from noregret.losses.minorants import (
     exponential_quotient,
     least_at_ends,
@@ -106,11 +107,7 @@ class SquaredHinge(Margin):
         return -abs(s) * (self.margin - 0.5 * abs(s)) if y * s <= 0.0 else math.inf
 
     curvature, curvature_below = one, least_at_ends
-    quotient = squared_hinge_quotient
-
-    def bend(self, y: float, p: float) -> float:
-        """Return 1 where the loss is positive, else 0."""
-        return 1.0 if y * p < self.margin else 0.0
+    quotient, bend = squared_hinge_quotient, squared_hinge_bend
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
@@ -151,12 +148,8 @@ class Logistic(Margin):
         """Return 1/4."""
         return 0.25
 
-    def bend(self, y: float, p: float) -> float:
-        """Return c (1 - c) for the slope -y c, accurate in both tails."""
-        tail = exp(-abs(y * p))
-        return tail / ((1.0 + tail) * (1.0 + tail))
-
     quotient, curvature_below = logistic_quotient, logistic_curvature
+    bend = logistic_bend
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
@@ -341,11 +334,7 @@ class OneSidedHuber(Margin):
         return 2.0
 
     curvature, curvature_below = one, least_at_ends
-    quotient = one_sided_quotient
-
-    def bend(self, y: float, p: float) -> float:
-        """Return 1 between the two straight parts, else 0."""
-        return 1.0 if 0.0 < self.margin - y * p < 2.0 else 0.0
+    quotient, bend = one_sided_quotient, one_sided_bend
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""
