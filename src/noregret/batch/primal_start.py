@@ -32,6 +32,8 @@ LEAST_EPOCHS = 10.0
 JUDGED = 2
 #: Each sample has this part of the rows of the next, but at least so many rows a feature.
 PART, ROWS_A_FEATURE = 4, 16
+#: What a step costs on any rows, and so the least that one on a sample must cost.
+OVERHEAD = 1e5
 #: On a sample, stop when a step gains less than this times its features a row, of the objective.
 DESERVED = 0.1
 #: Most steps on a sample.
@@ -101,10 +103,10 @@ def sampled(problem: Problem, free: bool, seed: int) -> tuple[Vector, float]:
     """
     weights, bias = np.zeros(problem.width), 0.0
     random = np.random.default_rng(seed)
-    count = len(problem.y)
+    count, step = len(problem.y), Cost.of(problem).step
     sizes = []
     size = count // PART
-    while size >= ROWS_A_FEATURE * (problem.width + 1):
+    while size >= ROWS_A_FEATURE * (problem.width + 1) and step * size >= OVERHEAD * count:
         sizes.append(size)
         size //= PART
     for size in reversed(sizes):
