@@ -7,7 +7,6 @@ the rows.
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class Guess:
         self.apart = self.revived = math.nan
         self.passes = self.crawled = 0
         #: The gaps guessed after the last epochs.
-        self.gaps: deque[float] = deque(maxlen=JUDGED + 1)
+        self.gaps: list[float] = []
 
     def see(self, apart: float, primal: float | None) -> None:
         """Guess the gap after an epoch from `apart`, the gap sampled during it.
@@ -68,7 +67,7 @@ class Guess:
         self.apart = apart
         self.passes += 1
         self.crawled = self.crawled + 1 if decline > SLOW else 0
-        self.gaps.append(self.gap)
+        self.gaps = [*self.gaps[-JUDGED:], self.gap]
         if math.isnan(self.revived):
             self.revived = self.apart
 
