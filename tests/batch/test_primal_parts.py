@@ -145,8 +145,13 @@ def test_a_forecast_decides_by_counts() -> None:
     assert not forecast.changes([1.0, 0.3, 0.1, 0.03], 1e-3, 0.1)
 
 
-def test_samples_are_those_of_the_seed_and_stand_for_all_rows() -> None:
+def test_samples_are_those_of_the_seed_and_stand_for_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem = problem_of(nr.losses.Logistic(), seed=16, rows=2000, width=3)
+    # A step on so few rows costs little more than its overhead: no samples.
+    assert not sampled(problem, False, 1)[0].any()
+    monkeypatch.setattr(primal_start, "OVERHEAD", 1.0)
     one, two, other = (sampled(problem, False, seed)[0] for seed in (1, 1, 2))
     assert np.array_equal(one, two) and not np.array_equal(one, other)
     best = newton_of(problem, 1e-9)
