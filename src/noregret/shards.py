@@ -64,6 +64,8 @@ class Shards:
         An argument is a list with an entry a shard. An error of a shard is raised when all have
         ended, so that nothing is written afterwards.
         """
+        if self.count == 1:
+            return [work(0, total, *(one[0] for one in arguments))]
         tasks = [
             (*piece, *rest) for piece, *rest in zip(self.pieces(total), *arguments, strict=True)
         ]

@@ -257,7 +257,7 @@ class Broken(losses.Logistic):
         """Return NaN beyond 0."""
         return math.nan if p > 0.0 else 0.2
 
-    def bend(self, y: float, p: float, slope: float) -> float:
+    def bend_of_slope(self, y: float, p: float, slope: float) -> float:
         """Return the same."""
         return self.curvature_below(y, p, p, p)
 

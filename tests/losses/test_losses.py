@@ -347,3 +347,39 @@ def test_the_base_class_asks_for_value_and_slope() -> None:
     assert (Empty().lipschitz(), Empty().curvature()) == (math.inf, math.inf)
     assert Empty().intercept(1.0, 2.0, 7.0, 3.0) == 1.0
     assert Empty().mistake(1.0, 0.0) and not Empty().mistake(-1.0, -0.1)
+
+
+def bends(loss, y, p, out):  # type: ignore[no-untyped-def]
+    """Write the second derivative at every prediction."""
+    for i in range(p.shape[0]):
+        out[i] = loss.bend(y[i], p[i])
+
+
+@pytest.mark.parametrize("fill", [bends, kernel(bends)], ids=["python", "compiled"])
+@every_loss
+def test_the_bend_is_the_derivative_of_the_slope(loss: Loss, fill: Callable[..., None]) -> None:
+    """At corners of the slope it lies between the derivatives of both sides."""
+    if not loss.curvature() < math.inf:
+        pytest.skip("only losses that bend everywhere are asked")
+    near = 1e-4
+    for y in labels(loss):
+        found = np.empty(len(GRID))
+        fill(loss, np.full(len(GRID), y), GRID, found)
+        sides = np.array(
+            [
+                [
+                    (loss.slope(y, p + near) - loss.slope(y, p)) / near,
+                    (loss.slope(y, p) - loss.slope(y, p - near)) / near,
+                ]
+                for p in GRID
+            ]
+        )
+        assert np.all(found >= sides.min(axis=1) - 1e-3)
+        assert np.all(found <= sides.max(axis=1) + 1e-3)
+        assert np.all((found >= 0.0) & (found <= loss.curvature() * (1.0 + 1e-9)))
+        if isinstance(loss, losses.Logistic):
+            exact = [mpmath.diff(lambda p: 1 / (1 + mpmath.exp(-p)), mpmath.mpf(p)) for p in GRID]
+            assert np.allclose(found, [float(e) for e in exact], rtol=1e-12)
+            far = np.array([700.0, -700.0, 800.0])
+            fill(loss, np.full(3, y), far, found[:3])
+            assert np.all(np.isfinite(found[:3])) and found[0] == found[1] > 0.0 == found[2]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
+from noregret.batch.cost import Cost
 from noregret.batch.dual_newton import DualNewton, DualStep
 from noregret.batch.problem import Problem, Solution
 from noregret.passes.dual import dual
@@ -31,8 +32,10 @@ REVIVAL = 0.1
 REVIVAL_PASSES = 10
 #: After CRAWL passes that each left more than the part SLOW of the gap, try a Newton step.
 CRAWL, SLOW = 3, 0.92
-#: Conjugate gradient iterations that a Newton step may take, per slow pass.
-GRADIENTS = 10
+#: The rate of epochs is that of so many last ones.
+JUDGED = 8
+#: A Newton step may cost this many times as much as the slow passes.
+EFFORT = 2.0
 #: Put a row aside if moving it by this part of the epoch's largest movement keeps its slope.
 SETTLED = 0.5
 #: A distance within which no slope stays the same, so that no row is put aside.
@@ -48,6 +51,8 @@ class Guess:
         self.goal = 0.0
         self.apart = self.revived = math.nan
         self.passes = self.crawled = 0
+        #: The gaps guessed after the last epochs.
+        self.gaps: list[float] = []
 
     def see(self, apart: float, primal: float | None) -> None:
         """Guess the gap after an epoch from `apart`, the gap sampled during it.
@@ -62,6 +67,7 @@ class Guess:
         self.apart = apart
         self.passes += 1
         self.crawled = self.crawled + 1 if decline > SLOW else 0
+        self.gaps = [*self.gaps[-JUDGED:], self.gap]
         if math.isnan(self.revived):
             self.revived = self.apart
 
@@ -74,11 +80,19 @@ class Guess:
 
     def slow(self) -> int:
         """Return the number of slow passes in a row if it calls for a Newton step, else 0."""
-        if self.crawled < CRAWL:
+        if self.crawled < CRAWL or self.left() <= EFFORT * self.crawled:
             return 0
         crawled, self.crawled = self.crawled, 0
         self.apart = math.nan
         return crawled
+
+    def left(self) -> float:
+        """Return how many epochs are left at the rate of the last ones."""
+        first, last = self.gaps[0], self.gaps[-1]
+        if not 0.0 < self.goal < last < first < math.inf:
+            return math.inf
+        rate = math.log(first / last) / (len(self.gaps) - 1)
+        return math.log(last / self.goal) / rate
 
     def correct(self, solution: Solution, guessed: float) -> None:
         """Lower the goal after an exact evaluation with a larger gap than was guessed."""
@@ -147,13 +161,18 @@ class Ascent(DualStep):
     def hurry(self, guess: Guess) -> None:
         """Look again at rows put aside if it is time; if visits are slow, try a Newton step.
 
-        The step may take as long as the slow visits took.
+        The step may cost EFFORT times as much as the slow visits, counted in operations.
         """
         if guess.stale():
             self.revive()
         crawled = guess.slow()
-        if crawled and self.leap(GRADIENTS * crawled):
+        if crawled and self.leap(self.iterations(crawled)):
             self.far = FAR
+
+    def iterations(self, crawled: int) -> int:
+        """Return how many iterations of conjugate gradients cost as much as slow passes allow."""
+        cost = Cost.of(self.problem)
+        return max(int(EFFORT * crawled * cost.epoch / cost.iteration), 1)
 
     def leap(self, budget: int) -> bool:
         """Try a Newton step of at most `budget` iterations; return whether it was taken."""

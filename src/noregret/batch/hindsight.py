@@ -13,6 +13,8 @@ from noregret.arguments import ArgumentError, refuse
 from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.form import form
+from noregret.batch.primal_solver import PrimalSolver
+from noregret.batch.primal_start import allowed
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.side_by_side import LEAST_EPOCH
@@ -171,7 +173,7 @@ def regularization_path(
 
     >>> import noregret as nr
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
-    >>> path = regularization_path(X, y, nr.losses.Logistic(), [10.0, 1.0, 0.1])
+    >>> path = regularization_path(X, y, nr.losses.Logistic(), [10.0, 1.0, 0.1], tol=1e-8)
     >>> [round(float(best.weights[0]), 3) for best in path]
     [0.095, 0.692, 2.514]
     """
@@ -214,6 +216,14 @@ def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
 
 def _solver(problem: Problem, bias: bool, fraction: float = 1.0) -> Callable[..., Solver]:
     """Return the kind of solver for a problem."""
+    visits = _dual_solver(problem, bias, fraction)
+    if fraction == 1.0 and allowed(problem):
+        return partial(PrimalSolver, rest=visits, free=bias)
+    return visits
+
+
+def _dual_solver(problem: Problem, bias: bool, fraction: float) -> Callable[..., Solver]:
+    """Return the kind of solver that visits rows one by one."""
     if bias:
         from noregret.batch.bias import BiasSolver
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from noregret.arrays import Vector
 from noregret.batch.newton import Point
 from noregret.batch.newton_rounds import Rounds, between
-from noregret.batch.problem import Problem, Solution, closed, evaluate, link
+from noregret.batch.problem import Problem, Solution, evaluate, link
 from noregret.batch.solver import Solver
 from noregret.passes.dual import dual_maps
 from noregret.passes.slots import new_slots
@@ -187,14 +187,7 @@ class MappedSolver(Solver):
 
     def kept(self, new: Solution) -> Solution:
         """Return the new solution with earlier weights or slopes in place of its own if better."""
-        best = self.best
-        if best is None:
-            return new
-        if best.primal < new.primal:
-            new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
-        if best.dual > new.dual:
-            new = replace(new, alpha=best.alpha, dual=best.dual)
-        return replace(new, converged=closed(new.primal, new.dual, self.tol))
+        return self.better_parts(new)
 
 
 def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:

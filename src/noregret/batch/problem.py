@@ -124,10 +124,13 @@ class Problem(Objective):
         terms = self.y[part], self.weight[part], self.offset[part]
         return Problem(rows, *terms, self.loss, self.mirror, self.strength, self.radius)
 
+    def terms_of(self, begin: int, end: int) -> gap.Terms:
+        """Return the terms of rows begin to end - 1."""
+        return gap.Terms(*(column[begin:end] for column in self.terms))
+
     def piece(self, begin: int, end: int) -> tuple[Block, gap.Terms]:
         """Return rows begin to end - 1 and their terms, as bundles."""
-        part = self.cut(begin, end)
-        return part.block, part.terms
+        return block(self.rows.part(begin, end)), self.terms_of(begin, end)
 
     def describe(self) -> str:
         """Return what is minimised, in words."""

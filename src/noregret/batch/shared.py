@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.batch.ascent import FAR, GRADIENTS, SAMPLE, SETTLED
+from noregret.batch.ascent import FAR, SAMPLE, SETTLED
 from noregret.batch.dual_newton import DualNewton
 from noregret.batch.newton import MOST_STEPS, PARTS, Point, narrow, newton_round
 from noregret.batch.objective import Objective, dual_parts, loss_roundings, loss_upper, sum_of
@@ -35,6 +35,8 @@ from noregret.rounding import EPSILON
 from noregret.workers import Workers, whole
 
 NO_SLOPES = np.empty(0)
+#: Conjugate gradient iterations that a Newton step may take, per slow turn.
+GRADIENTS = 10
 #: Numbers that a checkpoint keeps.
 NUMBERS = ("passes", "looked", "delta", "solved", "spread", "far", "active", "dual", "travelled")
 #: Largest part by which theta may differ from the sum of the rows times their slopes,

@@ -48,6 +48,10 @@ class SharedGuess(Guess):
             self.slow_epochs, self.mean = 0, math.nan
         return found
 
+    def left(self) -> float:
+        """Return infinity: turns say little, and steps send less than epochs."""
+        return math.inf
+
     def correct(self, solution: Solution, guessed: float) -> None:
         """Lower the goal after an exact evaluation with a larger gap than was guessed."""
         before = self.trust

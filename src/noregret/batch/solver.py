@@ -105,6 +105,17 @@ class Solver:
         """Return the new solution, or the better parts of it and of the best so far."""
         return new
 
+    def better_parts(self, new: Solution) -> Solution:
+        """Return a solution with the best so far in place of its weights or slopes if better."""
+        best = self.best
+        if best is None:
+            return new
+        if best.primal < new.primal:
+            new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
+        if best.dual > new.dual:
+            new = replace(new, alpha=best.alpha, dual=best.dual)
+        return replace(new, converged=closed(new.primal, new.dual, self.tol))
+
     def report(self, gap: float, primal: float, active: int) -> None:
         """Report the end of a pass: call a function, or show a status line after two seconds."""
         now = Progress(self.passes, gap, primal, active, time.monotonic() - self.begin)

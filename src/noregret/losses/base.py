@@ -13,6 +13,8 @@ LEAST_DIVISOR = 5e-324
 LAST_CHANGE = 1e-9
 #: Relative rounding that a computed slope is allowed before a search for it ends.
 _RESOLUTION = 4.5e-16
+#: A second derivative is a difference of slopes over this distance, relative to 1 + |p|.
+NEARBY = 1e-6
 #: Where a search begins when the slope overflows.
 _STEEPEST = 1e150
 
@@ -96,6 +98,15 @@ class Loss(Promised):
         """Return the largest second derivative, infinity at a kink."""
         return math.inf
 
+    def bend(self, y: float, p: float) -> float:
+        """Return the second derivative at p, here as a difference of slopes.
+
+        At a corner of the slope it is any number between the derivatives of both sides.
+        """
+        near = NEARBY * (1.0 + abs(p))
+        rise = self.slope(y, p + near) - self.slope(y, p - near)
+        return max(rise, 0.0) / (2.0 * near)
+
     def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
         """Return a c that is right for the parabola that touches the loss at p.
 
@@ -103,7 +114,7 @@ class Loss(Promised):
         """
         return 0.0
 
-    def bend(self, y: float, p: float, slope: float) -> float:
+    def bend_of_slope(self, y: float, p: float, slope: float) -> float:
         """Return f''(p), where the slope is known: about, or rounded down."""
         return self.curvature_below(y, p, p, p)
 

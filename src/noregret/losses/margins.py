@@ -9,6 +9,7 @@ from typing import ClassVar
 from noregret.component import MARGIN, allowed
 from noregret.elementary import divide, exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
+from noregret.losses.bends import logistic_bend, one_sided_bend, squared_hinge_bend
 from noregret.losses.logistic_roots import logistic_proximal_slope
 from noregret.losses.minorants import (
     exponential_quotient,
@@ -103,7 +104,7 @@ class SquaredHinge(Margin):
         return -abs(s) * (self.margin - 0.5 * abs(s)) if y * s <= 0.0 else math.inf
 
     curvature, curvature_below = one, least_at_ends
-    quotient = squared_hinge_quotient
+    quotient, bend = squared_hinge_quotient, squared_hinge_bend
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
@@ -145,8 +146,9 @@ class Logistic(Margin):
         return 0.25
 
     quotient, curvature_below = logistic_quotient, logistic_curvature
+    bend = logistic_bend
 
-    def bend(self, y: float, p: float, slope: float) -> float:
+    def bend_of_slope(self, y: float, p: float, slope: float) -> float:
         """Return c (1 - c) for the slope -y c, without an exponential."""
         return abs(slope) * (1.0 - abs(slope))
 
@@ -306,7 +308,7 @@ class OneSidedHuber(Margin):
         return 2.0
 
     curvature, curvature_below = one, least_at_ends
-    quotient = one_sided_quotient
+    quotient, bend = one_sided_quotient, one_sided_bend
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""

@@ -58,6 +58,10 @@ class Squared(Regression):
         """Return 2."""
         return 2.0
 
+    def bend(self, y: float, p: float) -> float:
+        """Return 2."""
+        return 2.0
+
     def curvature_below(self, y: float, p: float, low: float, high: float) -> float:
         """Return 2: the loss is its own parabola, on any range."""
         return 2.0
@@ -179,6 +183,10 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     lipschitz = Loss.lipschitz
     curvature = one
 
+    def bend(self, y: float, p: float) -> float:
+        """Return 1 outside the tube, else 0."""
+        return 1.0 if self.excess(y, p) > 0.0 else 0.0
+
     def quotient(self, y: float, p: float, z: float) -> float:
         """Return 2 D(z, p) / (z - p)^2, rounded down, see `noregret.losses.minorants`."""
         # The edges are rounded: move them outwards.
@@ -231,6 +239,10 @@ class Huber(Regression):
         return self.delta
 
     curvature, curvature_below = one, least_at_ends
+
+    def bend(self, y: float, p: float) -> float:
+        """Return 1 where the loss is quadratic, else 0."""
+        return 1.0 if abs(p - y) < self.delta else 0.0
 
     def quotient(self, y: float, p: float, z: float) -> float:
         """Return 2 D(z, p) / (z - p)^2, rounded down, see `noregret.losses.minorants`."""

@@ -74,7 +74,7 @@ def lead_block(loss, given, slopes, matrix, prior, v, room):  # type: ignore[no-
             gradient[i] += slopes[i] + product[i] + prior * v[i]
         if fresh:
             for t in range(count):
-                room.bends[t] = weight[t] * loss.bend(y[t], point[t], room.slopes[t])
+                room.bends[t] = weight[t] * loss.bend_of_slope(y[t], point[t], room.slopes[t])
             add_squares(rows, room.bends, room.moved, matrix, prior, room.matrix)
             factorise(room.matrix, room.factor)
         descend(room.factor, gradient, room.half, step)
@@ -117,7 +117,7 @@ def expand_block(loss, given, v, slopes, matrix, room):  # type: ignore[no-untyp
     multiply_rows(rows, v, point)
     for t in range(np.uint64(y.shape[0])):
         slope = loss.slope(y[t], point[t])
-        bends[t] = weight[t] * loss.bend(y[t], point[t], slope)
+        bends[t] = weight[t] * loss.bend_of_slope(y[t], point[t], slope)
         # The slope of the expansion at 0.
         part[t] = weight[t] * slope - bends[t] * point[t]
     add_rows(rows, part, gradient)

@@ -193,7 +193,7 @@ class Newton(SecondOrder):
         if self.implicit:
             slope = loss.proximal_slope(y, raw, mass * length, slope)
             raw = raw - mass * length * slope
-        c = self.curvature * loss.bend(y, raw, slope)
+        c = self.curvature * loss.bend_of_slope(y, raw, slope)
         return mass * c, mass * (c * raw - slope)
 
     def bend_scores(

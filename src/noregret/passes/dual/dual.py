@@ -87,7 +87,7 @@ def _dot_dense(weights, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _read(weights, row, values):  # type: ignore[no-untyped-def]
+def dot_row(weights, row, values):  # type: ignore[no-untyped-def]
     """Return <w, x>; of a sparse row as four sums, which need not wait for one another."""
     if values.ndim == 2:
         return _dot_dense(weights, values[row.t])
@@ -113,7 +113,7 @@ def _axpy_dense(weights, step, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _add(weights, step, row, values):  # type: ignore[no-untyped-def]
+def axpy_row(weights, step, row, values):  # type: ignore[no-untyped-def]
     """Add step * x to the weights."""
     if values.ndim == 2:
         _axpy_dense(weights, step, values[row.t])
@@ -183,7 +183,7 @@ def gather(rows, factors, weights):  # type: ignore[no-untyped-def]
     """Add sum_t factor_t x_t to the weights."""
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] != 0.0:
-            _add(weights, factors[t], row_of(rows, t), rows.values)
+            axpy_row(weights, factors[t], row_of(rows, t), rows.values)
 
 
 @kernel(counted=False)
@@ -191,14 +191,21 @@ def gather_some(rows, chosen, factors, found):  # type: ignore[no-untyped-def]
     """Add sum_k factor_k x_t, t the k-th chosen row, to `found`."""
     for k in range(np.uint64(factors.shape[0])):
         if factors[k] != 0.0:
-            _add(found, factors[k], row_of(rows, np.uint64(chosen[k])), rows.values)
+            axpy_row(found, factors[k], row_of(rows, np.uint64(chosen[k])), rows.values)
 
 
 @kernel(counted=False)
 def products_of_some(rows, chosen, v, found):  # type: ignore[no-untyped-def]
     """Write <v, x> of each chosen row."""
     for k in range(np.uint64(found.shape[0])):
-        found[k] = _read(v, row_of(rows, np.uint64(chosen[k])), rows.values)
+        found[k] = dot_row(v, row_of(rows, np.uint64(chosen[k])), rows.values)
+
+
+@kernel(counted=False)
+def products(rows, v, found):  # type: ignore[no-untyped-def]
+    """Write <v, x> of every row."""
+    for t in range(np.uint64(found.shape[0])):
+        found[t] = dot_row(v, row_of(rows, t), rows.values)
 
 
 @kernel(inline=True)
@@ -220,7 +227,7 @@ def _best_slope(loss, mirror, rows, memory, i, square, spread):  # type: ignore[
     First try little more than the kappa at t, since one row hardly ever moves it.
     """
     records = memory.records
-    product = _read(memory.theta, _recorded(rows, records, i), rows.values)
+    product = dot_row(memory.theta, _recorded(rows, records, i), rows.values)
     kappa = mirror.kappa(0.5 * square, 0.0, 1.0)
     s, y = records[i, SLOPE], records[i, LABEL]
     q, scale = records[i, CURVATURE], records[i, SCALE]
@@ -278,9 +285,9 @@ def ascend(loss, mirror, rows, memory, square, course, spread):  # type: ignore[
             move = records[i, CURVATURE] * abs(change)
             if spread is not None:
                 length += abs(step) * move
-                _add(memory.theta, spread * step, _recorded(rows, records, i), rows.values)
+                axpy_row(memory.theta, spread * step, _recorded(rows, records, i), rows.values)
             else:
-                _add(memory.theta, step, _recorded(rows, records, i), rows.values)
+                axpy_row(memory.theta, step, _recorded(rows, records, i), rows.values)
                 square = max(square + 2.0 * step * product + abs(step) * move, 0.0)
             largest = max(largest, move)
         elif loss.slope(y, p - far) == s and loss.slope(y, p + far) == s:
@@ -343,7 +350,7 @@ def plan(loss, mirror, rows, memory, square, found):  # type: ignore[no-untyped-
     for k in range(np.uint64(found.shape[0])):
         i = np.uint64(memory.order[k])
         s, y, q = records[i, SLOPE], records[i, LABEL], records[i, CURVATURE]
-        product = _read(memory.theta, _recorded(rows, records, i), rows.values)
+        product = dot_row(memory.theta, _recorded(rows, records, i), rows.values)
         p = kappa * product + records[i, OFFSET]
         new = loss.proximal_slope(y, p + q * s, q, s)
         low, high = loss.lowest_slope(y), loss.highest_slope(y)

@@ -8,6 +8,8 @@ u = p + delta (given - s). With delta = 0 it is the loss itself.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from noregret.jit import kernel
@@ -28,6 +30,23 @@ MOST_HALVINGS = 100
 LOST = 1e-15
 
 
+@kernel(inline=True)
+def smoothed(loss, y, p, given, delta, guess):  # type: ignore[no-untyped-def]
+    """Return the slope with which a smoothed loss answers at p, and its value there."""
+    z = p + delta * given
+    s = loss.proximal_slope(y, z, delta, guess)
+    return s, loss.value(y, z - delta * s) + 0.5 * delta * (s - given) * (s + given)
+
+
+@kernel(inline=True)
+def answer_bend(loss, y, z, delta, guess):  # type: ignore[no-untyped-def]
+    """Return the derivative of an answer in its prediction, at z = p + delta given."""
+    near = max(PART * delta, NEAR * (1.0 + abs(z)))
+    above = loss.proximal_slope(y, z + near, delta, guess)
+    below = loss.proximal_slope(y, z - near, delta, guess)
+    return (above - below) / (2.0 * near)
+
+
 @kernel(counted=False)
 def answer(loss, terms, predictions, given, delta, slopes):  # type: ignore[no-untyped-def]
     """Write the slopes with which the smoothed losses answer; return the sum of their values."""
@@ -35,10 +54,8 @@ def answer(loss, terms, predictions, given, delta, slopes):  # type: ignore[no-u
     for t in range(np.uint64(slopes.shape[0])):
         y, c, s = terms.y[t], terms.weight[t], given[t]
         if c > 0.0:
-            z = predictions[t] + delta * given[t]
-            s = loss.proximal_slope(y, z, delta, given[t])
-            value = loss.value(y, z - delta * s)
-            total += c * (value + 0.5 * delta * (s - given[t]) * (s + given[t]))
+            s, value = smoothed(loss, y, predictions[t], given[t], delta, given[t])
+            total += c * value
         slopes[t] = s
     return total
 
@@ -51,10 +68,7 @@ def bends(loss, terms, predictions, given, delta, slopes, found):  # type: ignor
         y, c = terms.y[t], terms.weight[t]
         if c > 0.0:
             z = predictions[t] + delta * given[t]
-            near = max(PART * delta, NEAR * (1.0 + abs(z)))
-            above = loss.proximal_slope(y, z + near, delta, slopes[t])
-            below = loss.proximal_slope(y, z - near, delta, slopes[t])
-            rise = c * (above - below) / (2.0 * near)
+            rise = c * answer_bend(loss, y, z, delta, slopes[t])
             found[t] = rise if 0.0 < rise < np.inf else 0.0
 
 
@@ -194,12 +208,12 @@ def _inner(matrix, i, j, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve(matrix, right):  # type: ignore[no-untyped-def]
-    """Replace `right` by the solution of matrix x = right, and the matrix by its Cholesky factor.
+def factor(matrix):  # type: ignore[no-untyped-def]
+    """Replace a symmetric matrix that is not indefinite by its Cholesky factor.
 
-    The matrix is symmetric and not indefinite; a pivot lost in rounding makes its unknown 0.
+    A pivot lost in rounding becomes infinite, which makes its unknown 0.
     """
-    count = np.uint64(right.shape[0])
+    count = np.uint64(matrix.shape[0])
     for i in range(count):
         for j in range(i + _1):
             rest = matrix[i, j] - _inner(matrix, i, j, j)
@@ -207,6 +221,12 @@ def solve(matrix, right):  # type: ignore[no-untyped-def]
                 matrix[i, i] = np.sqrt(rest) if rest > LOST * matrix[i, i] else np.inf
             else:
                 matrix[i, j] = rest / matrix[j, j]
+
+
+@kernel
+def substitute(matrix, right):  # type: ignore[no-untyped-def]
+    """Replace `right` by the solution of L L' x = right, L the factor."""
+    count = np.uint64(right.shape[0])
     for i in range(count):
         for k in range(i):
             right[i] -= matrix[i, k] * right[k]
@@ -216,3 +236,9 @@ def solve(matrix, right):  # type: ignore[no-untyped-def]
         for k in range(last + _1, count):
             right[last] -= matrix[k, last] * right[k]
         right[last] /= matrix[last, last]
+
+
+def solve(matrix: Any, right: Any) -> None:
+    """Replace `right` by the solution of matrix x = right, and the matrix by its factor."""
+    factor(matrix)
+    substitute(matrix, right)
