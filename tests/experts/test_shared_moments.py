@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.experts import Mixture, ScoreAggregate
-from noregret.experts.roster import NARROW, PAIRS, narrow_members, score_members
+from noregret.experts.roster import NARROW, PAIRS, SETTLED, narrow_members, score_members
 from noregret.learners.standardized import Standardized
 from noregret.rows.examples import as_rows
 
@@ -146,5 +146,5 @@ def test_views_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="the widest first"):
         wide.share(level)
     views = [one.view for one in narrow_members(SQUARED)[:-1]]
-    fixed = [view for view in views if view.scaler.scaling.settled == 4.0]
+    fixed = [view for view in views if view.scaler.scaling.settled == SETTLED]
     assert len(fixed) == 1 and not fixed[0].fits(wide) and not wide.fits(fixed[0])
