@@ -311,5 +311,6 @@ def test_machine_code_and_a_long_stream() -> None:
     parts = Mixture(LOGISTIC)
     again = [parts.learn(X[t : t + 3001], y[t : t + 3001]) for t in range(0, len(y), 3001)]
     assert (np.concatenate(again) == predictions).all() and state_of(parts) == state_of(learner)
+    # Little noise: the best in hindsight has long weights, which one pass takes a while to reach.
     found = nr.hindsight(np.hstack([X, np.ones((len(X), 1))]), y, LOGISTIC, l2=1e-6)
-    assert lost(LOGISTIC, y, predictions) <= 1.05 * found.primal
+    assert found.converged and lost(LOGISTIC, y, predictions) <= 1.1 * found.primal
