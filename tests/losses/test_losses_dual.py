@@ -337,3 +337,12 @@ def test_parameters_are_checked(make: Callable[[], Loss], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_slopes_stay_in_the_domain_of_the_conjugate_at_numbers_that_are_rounded() -> None:
+    """Half of an odd subnormal number is rounded, and so was twice the quotient by it."""
+    loss = losses.WinnowHinge()
+    for steps in (1, 3, 5, 1001):
+        z = steps * 5e-324
+        assert z > 0.0 and loss.proximal_slope(-1.0, z, 5e-324, 0.0) <= 2.0
+        assert math.isfinite(loss.conjugate(-1.0, loss.proximal_slope(-1.0, z, 5e-324, 0.0)))

@@ -196,7 +196,8 @@ class WinnowHinge(Margin):
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (1 + y - 2 y z)/(2 q) clipped to [0, 2]."""
         excess = max(0.5 * (1.0 + y) - y * z, 0.0)
-        return -y * (excess / max(q, 0.5 * excess, LEAST_DIVISOR))
+        # Half of the least numbers is rounded: the quotient alone could exceed 2.
+        return -y * min(excess / max(q, 0.5 * excess, LEAST_DIVISOR), 2.0)
 
 
 @dataclass(frozen=True)
