@@ -115,7 +115,11 @@ class Loss(Promised):
         return 0.0
 
     def bend_of_slope(self, y: float, p: float, slope: float) -> float:
-        """Return f''(p), where the slope is known: about, or rounded down."""
+        """Return the second derivative at p, where the slope is known.
+
+        It may be a little too small, but not too large by more than rounding: that of
+        `curvature_below`, or a quicker formula in the slope.
+        """
         return self.curvature_below(y, p, p, p)
 
     def has_curvature(self) -> bool:

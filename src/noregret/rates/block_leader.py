@@ -22,26 +22,25 @@ _ROWS = allowed("must lie between 1 and 2^20", lambda rows: 1 <= rows <= 1 << 20
 class BlockLeader(Rate):
     """Follow the leader by blocks: nearly the batch optimum in one pass, no theorem.
 
-    Rows are held back until they are a block. The weights are those of the last leader,
+    Rows are held back until a block is full. The weights are those of the last leader,
 
         w = argmin (prior/2) ||m u||^2 + sum_block c f(y, <u, x>) + q(u),   m = max |x|,
 
     which is found by Newton's method after 16 rows, then each time there are 1.5 times as many,
-    and after each block. q is the sum of the second-order expansions of earlier blocks, each about
-    the leader that it ended with. Of several scores each has a matrix of its own: q leaves out by
-    how much the slope of one score depends on another; where their number times the square of that
-    of the features exceeds 2^20 the weights stay. Between two leaders the weights stay, too.
+    and at the end of each block; in between the weights stay. q is the sum of the second-order
+    expansions of earlier blocks, each about the leader at its end.
 
-    A full block costs some four products of its rows with d x d matrices, each by far cheaper than
-    the updates of as many single rows.
+    Each of K scores has a matrix of its own: q leaves out how the slope of one score depends on
+    the other scores. Once K d^2, d the number of features, exceeds 2^20, no leader is found any
+    more and the weights stay for good.
 
     Args:
         prior: strength of the penalty, in units of the features, 1e-60 to 1e60 [default: 1].
         block: rows of a block, 1 to 2^20; up to so many are held back, and are in a model file
             [default: 1024].
 
-    Reference: the leader of McMahan, A Survey of Algorithms and Analysis for Adaptive Online
-    Learning, 2017, section 3, with expansions in place of the losses of earlier blocks.
+    Reference: follow the regularized leader as in McMahan, A Survey of Algorithms and Analysis for
+    Adaptive Online Learning, 2017, here with expansions in place of the losses of earlier blocks.
 
     >>> import noregret as nr
     >>> leader = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), BlockLeader())
